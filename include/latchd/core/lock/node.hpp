@@ -1,0 +1,190 @@
+// SPDX-FileCopyrightText: 2026 The latchd authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <latchd/core/lock/command.hpp>
+#include <latchd/core/lock/operation.hpp>
+#include <latchd/core/resource/registry.hpp>
+
+namespace latchd::core {
+
+// ---- what happens to a node ----------------------------------------------------------------
+
+enum class OperationId : std::uint64_t {};  // never used twice within an incarnation
+
+// The store opened an epoch (first, again after an outage, or a new one). Operations may be sent.
+struct StoreOpened {
+    std::string tier;  // "redis", "local"
+    Epoch epoch = 0;
+    bool shared = true;       // other hosts see what is kept there
+    Duration margin{};        // goes off every lease told (clock_margin; 0 for the embedded table)
+    bool kill_works = true;   // false: an undo after a doubt needs a tombstone
+    bool same_locks = true;   // false: the locks of the former epoch are not there any more
+};
+// Nothing can be sent now. What was sent before is answered or failed one by one by the adapter.
+struct StoreClosed {
+    std::string reason;  // shown in -NOSTORE
+};
+struct StoreReplied {
+    OperationId id{};
+    OperationReply reply;
+};
+struct StoreFailed {
+    OperationId id{};
+    Failure failure = Failure::refused;
+    std::string text;  // what the store said
+};
+// Another node did something to a lock that this node has a record of.
+struct NodeMessage {
+    enum class Kind : std::uint8_t {
+        released,  // key is free (or changed hands); fence: the grant that ended
+        forced,    // as released, by FORCEUNLOCK
+        moved,     // renewed or re-entered through another node
+        cancelled, // this request id is cancelled
+    };
+    Kind kind = Kind::released;
+    LockKey key;
+    Fence fence = 0;
+    RequestId request;
+};
+// The message channel was away: messages may have been missed.
+struct MessagesResumed {};
+struct ClientGone {
+    ClientId client{};
+};
+// Records of this node's former self, from the journal, with what is left of them now.
+struct Restarted {
+    std::vector<GrantRecord> records;
+};
+// SIGTERM: waiters are told, KEEP locks renewed once more, ONCLOSE RELEASE ones released.
+struct DrainStarted {};
+struct TimePassed {};  // a deadline of next_deadline() may be due
+
+using Event = std::variant<LockCommand, UnlockCommand, RenewCommand, CancelCommand, InfoCommand,
+                           ListCommand, FenceCommand, ForceCommand, StoreOpened, StoreClosed,
+                           StoreReplied, StoreFailed, NodeMessage, MessagesResumed, ClientGone,
+                           Restarted, DrainStarted, TimePassed>;
+
+// ---- what a node asks for ------------------------------------------------------------------
+
+struct Answer {
+    Ticket ticket;
+    Outcome outcome;
+};
+struct Submit {
+    OperationId id{};
+    Operation operation;
+};
+// To be in the journal before any Answer of the same step leaves.
+struct JournalPut {
+    GrantRecord record;
+};
+struct JournalDrop {
+    LockKey key;
+    Fence fence = 0;
+};
+// For subscribers of latchd:events:<resource> and for the holder's own connections that asked.
+struct Happened {
+    enum class Kind : std::uint8_t {
+        lost,      // the lease ended without UNLOCK; reason says why
+        expiring,  // renewing fails; the lease ends soon
+        revoked,   // FORCEUNLOCK
+        failover,  // kept across a change of store, under a new fence
+    };
+    Kind kind = Kind::lost;
+    LockKey key;
+    Fence fence = 0;
+    OwnerName owner;
+    std::string reason;
+    std::optional<ClientId> holder;  // the connection that holds it, if it is one of ours
+};
+// Something for the log; the runtime writes it. Never carries a whole token.
+struct Notice {
+    enum class Level : std::uint8_t { debug, info, warning, error };
+    Level level = Level::debug;
+    const char* event = "";  // stable id: "lock.granted"
+    std::string text;        // begins with resource/id#fence where there is one
+};
+// All that was asked of the drain is done (or given up).
+struct Drained {};
+
+using Action =
+    std::variant<Answer, Submit, JournalPut, JournalDrop, Happened, Notice, Drained>;
+using Actions = std::vector<Action>;
+
+// ---- the node ------------------------------------------------------------------------------
+
+// Draws tokens and request ids. The runtime gives an OpenSSL one, tests a counting one.
+class NameSource {
+public:
+    virtual ~NameSource() = default;
+    [[nodiscard]] virtual std::string draw() = 0;  // 22 characters of [A-Za-z0-9_-], never twice
+};
+
+struct NodeOptions {
+    NodeName name;
+    std::uint64_t incarnation = 0;
+    std::size_t waiters_max = 10'000;   // per node
+    std::size_t locks_max = 1'000'000;  // records kept at once; above: LIMIT journal
+    Duration wait_max = std::chrono::seconds(60);
+    Duration ttl_min = std::chrono::milliseconds(100);
+    Duration ttl_max = std::chrono::seconds(60);
+    Duration answer_max = std::chrono::seconds(2);  // beyond WAIT, every command
+    Duration retry_window = std::chrono::seconds(15);
+    Duration wake_check = std::chrono::seconds(1);
+    Duration place_kept = std::chrono::seconds(5);  // of a waiter that comes back with its REQ
+    Duration answer_kept = std::chrono::seconds(60);  // the same UNLOCK gets the same answer
+    std::uint32_t checks_per_second = 1'000;
+    std::uint32_t handover_max = 16;
+};
+
+struct NodeCounts {
+    std::uint64_t acquired = 0;
+    std::uint64_t adopted = 0;
+    std::uint64_t contended = 0;
+    std::uint64_t wait_timeouts = 0;
+    std::uint64_t released = 0;
+    std::uint64_t renewed = 0;
+    std::uint64_t expired = 0;
+    std::uint64_t lost = 0;
+    std::uint64_t not_owner = 0;
+    std::uint64_t undone = 0;
+    std::uint64_t uncertain = 0;
+    std::uint64_t handovers = 0;
+    std::uint64_t over_expected = 0;  // held longer than three times EXPECT
+    std::uint64_t held = 0;           // now
+    std::uint64_t waiting = 0;        // now
+    std::uint64_t keeping = 0;        // now: renewed by this node
+};
+
+// Decides everything about the locks of one node. Sans-I/O: told the time and an event, it
+// appends the actions; the caller carries them out in order. One thread.
+class Node {
+public:
+    Node(NodeOptions options, Registry& registry, NameSource& names);
+    ~Node();
+    Node(const Node&) = delete;
+    Node& operator=(const Node&) = delete;
+
+    // `now` never goes back between calls. Events may be moved from.
+    void step(Time now, Event&& event, Actions& out);
+
+    // When TimePassed is wanted at the latest.
+    [[nodiscard]] std::optional<Time> next_deadline() const noexcept;
+
+    [[nodiscard]] NodeCounts counts() const noexcept;
+    [[nodiscard]] std::uint64_t held_of(const ResourceName& resource) const noexcept;
+
+private:
+    class Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace latchd::core
