@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: 2026 The latchd authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <latchd/base/ids.hpp>
+#include <latchd/base/time.hpp>
+
+#include <cstddef>
+#include <string>
+
+namespace latchd::command {
+
+// What the command layer needs of the configuration. The limits of ttl and WAIT are the same as
+// in core::NodeOptions: here they make the error texts, there they bind.
+struct Options {
+    std::string password;  // empty: AUTH is not asked for
+    NodeName node;
+    std::string cluster = "default";
+    std::string redis_version = "7.0.15";  // the compatibility level that clients are told
+    std::string version;                   // latchd's own
+    Duration ttl_min = std::chrono::milliseconds(100);
+    Duration ttl_max = std::chrono::seconds(60);
+    Duration wait_max = std::chrono::seconds(60);
+    Duration delay_max = std::chrono::seconds(60);
+    Duration slower_than = std::chrono::milliseconds(50);  // SLOWLOG; negative: off, 0: all
+    std::size_t slowlog_max = 128;                         // entries kept
+    Duration latency_min = std::chrono::milliseconds(0);   // LATENCY keeps events from here on
+};
+
+}  // namespace latchd::command
