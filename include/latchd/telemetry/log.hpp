@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: 2026 The latchd authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+// The log of the process. Any thread. A line has a stable event id ("store.closed"), says what
+// happened, to which object and what follows. Never a whole token, never a password.
+namespace latchd::telemetry {
+
+enum class Level : std::uint8_t {
+    debug,    // every grant, release and loss; client mistakes
+    info,     // a change that an operator may want to see: started, store is back
+    notice,   // an administrator's action
+    warning,  // works on, but not as wished: store down
+    error,    // promises are reduced: degraded, out of descriptors
+    off,      // as a threshold: nothing is logged
+};
+
+enum class Target : std::uint8_t {
+    automatic,  // priorities for the journal when stderr leads there, else plain stderr
+    journal,    // the journal, with fields of its own (needs libsystemd, else as automatic)
+    stderr_plain,
+};
+
+struct LogOptions {
+    Level level = Level::info;
+    Target target = Target::automatic;
+    // At most `burst` lines of one event id in `window`, the rest are counted and summed up in
+    // one line. Debug lines are never suppressed: who asked for them wants all.
+    std::uint32_t burst = 10;
+    std::chrono::milliseconds window = std::chrono::seconds(5);
+};
+
+// Before the first call lines of info and above go to stderr. May be called again.
+void open_log(const LogOptions& options);
+
+// Instead of a target: each line goes to `writer` (tests).
+using LogWriter = std::function<void(Level, std::string_view event, std::string_view text)>;
+void open_log(const LogOptions& options, LogWriter writer);
+
+// Ask before composing a text that costs something.
+[[nodiscard]] bool log_wants(Level level) noexcept;
+
+void log(Level level, std::string_view event, std::string_view text);
+
+// Writes the summary lines of windows that are over. Call it about once a second.
+void sum_up_log();
+
+struct LogCounts {
+    std::uint64_t written = 0;
+    std::uint64_t suppressed = 0;
+};
+[[nodiscard]] LogCounts log_counts() noexcept;
+
+}  // namespace latchd::telemetry
