@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: 2026 The latchd authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <latchd/base/ids.hpp>
+
+namespace latchd::store::redis {
+
+// The names of everything that latchd keeps in Redis. Keys and channels of a cluster that isn't
+// called `default` begin with its name and a colon.
+//
+//   lock:<resource>:<id>            a lock; in the id `: % { }` and bytes outside 0x21-0x7e are
+//                                   percent-encoded, so the last colon divides
+//   bar:{<lock key>}:<request id>   a cancelled request id or its undone attempts; the same hash
+//                                   slot as the lock; encoded as the id is
+//   latchd:marker  latchd:record    hashes: whose store this is, who keeps the locks now
+//   latchd:node:<name>  latchd:nodes   channels: messages for one node, for all nodes
+class Keys {
+public:
+    // `cluster`: 1-64 bytes of [A-Za-z0-9_.-].
+    explicit Keys(std::string_view cluster = "default");
+
+    [[nodiscard]] std::string lock(const LockKey& key) const;
+    [[nodiscard]] std::string bar(const LockKey& key, const RequestId& request) const;
+    [[nodiscard]] const std::string& marker() const noexcept { return marker_; }
+    [[nodiscard]] const std::string& record() const noexcept { return record_; }
+    [[nodiscard]] std::string node_channel(const NodeName& node) const;
+    [[nodiscard]] const std::string& nodes_channel() const noexcept { return nodes_; }
+
+    // Which lock a key of Redis is; none if latchd wouldn't have written such a key.
+    [[nodiscard]] std::optional<LockKey> lock_of(std::string_view redis_key) const;
+
+    // For SCAN … MATCH: matches at least the keys of the locks whose `resource:id` the pattern
+    // matches. What comes is to be filtered by matches().
+    [[nodiscard]] std::string scan_pattern(std::string_view pattern) const;
+
+private:
+    std::string prefix_;  // "" or "<cluster>:"
+    std::string marker_;
+    std::string record_;
+    std::string nodes_;
+};
+
+// Redis's glob (* ? [a-z] [^a] and \ before a literal) over `resource:id`, id not encoded. An
+// empty pattern matches everything.
+[[nodiscard]] bool matches(std::string_view pattern, const LockKey& key);
+
+}  // namespace latchd::store::redis

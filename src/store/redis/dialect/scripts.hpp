@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: 2026 The latchd authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <latchd/base/ids.hpp>
+
+namespace latchd::store::redis {
+
+// One per file in lua/, in the order of the tables in scripts.cpp.
+enum class Script : std::uint8_t {
+    acquire,
+    release,
+    renew,
+    undo,
+    cancel,
+    force,
+    inspect,
+    restore,
+    list,
+    sweep,
+    probe,
+    authority_read,    // these three don't depend on an epoch: their text never changes
+    authority_settle,
+    authority_open,
+};
+inline constexpr std::size_t script_count = 14;
+
+// The scripts as they are sent to one store process in one epoch: the text of each ends in a
+// comment with epoch and nonce, so that another process answers NOSCRIPT by itself.
+class Scripts {
+public:
+    // Before an epoch is open: only the authority's scripts may be called.
+    Scripts();
+    Scripts(Epoch epoch, std::string_view nonce);
+
+    // For SCRIPT LOAD.
+    [[nodiscard]] std::string text(Script script) const;
+    // For EVALSHA: 40 lower-case hexadecimal digits.
+    [[nodiscard]] std::string_view digest(Script script) const noexcept {
+        return digests_[static_cast<std::size_t>(script)];
+    }
+
+    [[nodiscard]] Epoch epoch() const noexcept { return epoch_; }
+    [[nodiscard]] const std::string& nonce() const noexcept { return nonce_; }
+
+    // Appends `SCRIPT LOAD` of the scripts that serve locks (acquire … probe) or of the
+    // authority's, in one pipeline; returns how many replies will come.
+    std::size_t append_load_locks(std::string& out) const;
+    std::size_t append_load_authority(std::string& out) const;
+
+private:
+    Epoch epoch_ = 0;
+    std::string nonce_;
+    std::array<std::string, script_count> digests_;
+};
+
+}  // namespace latchd::store::redis
