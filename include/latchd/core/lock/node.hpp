@@ -26,11 +26,11 @@ struct StoreOpened {
     bool shared = true;       // other hosts see what is kept there
     Duration margin{};        // goes off every lease told (clock_margin; 0 for the embedded table)
     bool kill_works = true;   // false: an undo after a doubt needs a tombstone
-    bool same_locks = true;   // false: the locks of the former epoch are not there any more
 };
 // Nothing can be sent now. What was sent before is answered or failed one by one by the adapter.
 struct StoreClosed {
-    std::string reason;  // shown in -NOSTORE
+    std::string reason;     // shown in -NOSTORE
+    bool settling = false;  // a new epoch is about to open: nobody is granted anything before
 };
 struct StoreReplied {
     OperationId id{};
@@ -52,7 +52,8 @@ struct NodeMessage {
     Kind kind = Kind::released;
     LockKey key;
     Fence fence = 0;
-    RequestId request;
+    RequestId request;  // cancelled
+    bool keep = false;  // moved: the other node renews it from now on
 };
 // The message channel was away: messages may have been missed.
 struct MessagesResumed {};
@@ -142,7 +143,7 @@ struct NodeOptions {
     Duration place_kept = std::chrono::seconds(5);  // of a waiter that comes back with its REQ
     Duration answer_kept = std::chrono::seconds(60);  // the same UNLOCK gets the same answer
     std::uint32_t checks_per_second = 1'000;
-    std::uint32_t handover_max = 16;
+    bool debug_notices = false;  // whether Notices of level debug are wanted at all
 };
 
 struct NodeCounts {

@@ -29,6 +29,9 @@ struct Acquire {
     std::uint32_t renew_max = 0;
     Duration delay{};
     Duration retry_window{};  // how long after this attempt the hold may be adopted
+    bool keep = false;        // the sender's node renews from now on; the former node is told so
+    // Only to adopt or to re-enter, never a fresh grant (answer: held): asked ahead of a queue.
+    bool join_only = false;
 };
 
 // Takes out the hold of this token; when that freed the lock by this very token, or whatever
@@ -46,6 +49,7 @@ struct Renew {
     Token token;
     NodeName node;
     std::optional<Duration> ttl;  // absent: the record's
+    bool keep = false;            // as in Acquire
 };
 
 // Takes out one attempt; the hold ends with its last, the lock with its last hold. With a

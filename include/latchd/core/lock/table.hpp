@@ -4,71 +4,74 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
-#include <optional>
+#include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include <latchd/core/lock/kept.hpp>
+#include <latchd/core/lock/node.hpp>
 #include <latchd/core/lock/operation.hpp>
+#include <latchd/core/time/deadlines.hpp>
 
 namespace latchd::core {
 
 // The meaning of a lock: the embedded tier, the simulator's stores, and the reference that the
 // Lua scripts are tested against. One lock space of one epoch.
 //
-// The rules (numbers are named by lua/*.lua and tests/behaviour):
+// The rules (named by number in lua/ and tests/):
 //  T1 A lock without a record is free. A record whose lease and delay are over is no record.
 //  T2 Acquire by a cancelled request id or an undone attempt is refused (cancelled).
-//  T3 Acquire that finds its request id within adopt_left adopts: its attempt joins the hold, it
-//     gets token, fence and what is left of the lease, never a fresh one. The window then runs
-//     from this attempt. Only while the lease runs.
+//  T3 Acquire that finds its own attempt, or its request id within adopt_left, adopts while the
+//     lease runs: its attempt joins the hold, it gets token, fence and what is left of the lease,
+//     never a fresh one. The window then runs from this attempt.
 //  T4 Acquire by the same non-empty owner while the lease runs adds a hold with its own token:
-//     same fence, the lease becomes the later of the old and the asked end, ttl the asked one.
-//  T5 Otherwise a lock with a record is held, in its DELAY also for its former owner.
+//     same fence; the lease becomes the later of the old and the asked end, no later than the hard
+//     end; ttl the asked one.
+//  T5 Otherwise a lock with a record is held; in its DELAY for its former owner, too. With
+//     join_only it is held also when it is free.
 //  T6 A fresh grant takes the next counter: fence = (epoch, counter), version 1.
 //  T7 Release takes out the hold of its token, also during DELAY; the last one frees the lock.
+//     Then, whatever came of it, `then` is an Acquire.
 //  T8 Renew with any of the tokens, while the lease runs: end = max(old, min(now + ttl, hard
 //     end)); a ttl that is given becomes the record's. At renew_max: renew_limit.
-//  T9 Undo takes out its attempt and no other; Cancel acts on the request id and bars it.
-// T10 Each change raises version by one and, for Acquire and Renew, makes the sender the record's
-//     node.
+//  T9 Undo takes out its attempt and no other, the hold with its last attempt; Cancel acts on the
+//     request id and bars it; Force on the grant.
+// T10 Each change raises version by one. Acquire and Renew make the sender the record's node.
+//     Another node than the sender that the record named is told: released, forced, or moved.
+// T11 Restore of a live record: free -> granted under its token with the next fence (keep_fence:
+//     its own, and the counter goes no lower); held under one of its tokens -> as it is.
 //
 // Time is the caller's; equal instants count as over. Not for several threads.
 class Table {
 public:
-    explicit Table(Epoch epoch, std::uint32_t counter = 0) noexcept
-        : epoch_(epoch), counter_(counter) {}
+    struct Told {
+        NodeName node;  // empty: all nodes
+        NodeMessage message;
+    };
+
+    // The first fence is (epoch, counter + 1).
+    explicit Table(Epoch epoch, std::uint32_t counter = 0);
+    ~Table();
+    Table(Table&&) noexcept;
+    Table& operator=(Table&&) noexcept;
 
     [[nodiscard]] OperationReply apply(Time now, const Operation& operation);
 
-    // A message for another node, caused by the last apply(): see NodeMessage.
-    struct Told {
-        NodeName node;  // empty: all nodes
-        LockKey key;
-        Fence fence = 0;
-        RequestId request;  // set for a cancel
-        bool moved = false; // still held, but renewed or re-entered through another node
-        bool forced = false;
-    };
-    [[nodiscard]] std::vector<Told> take_told() noexcept { return std::exchange(told_, {}); }
+    // Messages for other nodes that were caused since the last call.
+    [[nodiscard]] std::vector<Told> take_told() noexcept;
 
-    [[nodiscard]] std::size_t size() const noexcept { return locks_.size(); }
-    [[nodiscard]] std::uint32_t counter() const noexcept { return counter_; }
-    [[nodiscard]] Epoch epoch() const noexcept { return epoch_; }
-
-    // Forgets records, bars and tombstones that are over. Cheap when nothing is; call it when
-    // next_end() has passed.
+    // Forgets what is over. Each apply() does so too; this is for a table that nobody asks.
     void expire(Time now);
 
-private:
-    struct Kept;
-    friend class TableRules;
+    [[nodiscard]] std::size_t size() const noexcept;
+    [[nodiscard]] std::uint32_t counter() const noexcept;
+    [[nodiscard]] Epoch epoch() const noexcept;
 
-    Epoch epoch_;
-    std::uint32_t counter_;
-    std::unordered_map<LockKey, Kept> locks_;
-    std::vector<Told> told_;
+private:
+    class Impl;
+    std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace latchd::core

@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: 2026 The latchd authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include <latchd/base/time.hpp>
+
+namespace latchd::core {
+
+// A deadline inside the object that it is about; the object must not move while it is armed and
+// disarms it before it goes.
+struct Timer {
+    Time due{};
+    void* owner = nullptr;
+    std::uint32_t place = std::numeric_limits<std::uint32_t>::max();  // in the heap
+    std::uint8_t kind = 0;  // what the owner is, for whoever pops it
+
+    [[nodiscard]] bool is_armed() const noexcept {
+        return place != std::numeric_limits<std::uint32_t>::max();
+    }
+};
+
+// The deadlines of one node: a 4-ary heap that knows where each timer is, so that a released lock
+// takes its deadline with it and nothing piles up. O(log n) to arm, re-arm and disarm; an idle
+// timer costs nothing.
+class Deadlines {
+public:
+    void arm(Timer& timer, Time due);
+    void disarm(Timer& timer) noexcept;
+
+    [[nodiscard]] std::optional<Time> earliest() const noexcept {
+        if (heap_.empty()) return std::nullopt;
+        return heap_.front()->due;
+    }
+
+    // The earliest timer that is due, disarmed; nullptr if none is.
+    [[nodiscard]] Timer* pop(Time now) noexcept;
+
+    [[nodiscard]] std::size_t size() const noexcept { return heap_.size(); }
+
+private:
+    void put(std::size_t place, Timer* timer) noexcept;
+    void rise(std::size_t place) noexcept;
+    void sink(std::size_t place) noexcept;
+
+    std::vector<Timer*> heap_;
+};
+
+}  // namespace latchd::core
