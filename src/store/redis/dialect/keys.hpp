@@ -45,8 +45,7 @@ private:
     std::string nodes_;
 };
 
-// Redis's glob (* ? [a-z] [^a] and \ before a literal) over `resource:id`, id not encoded. An
-// empty pattern matches everything.
+// Whether `resource:id` (the id as it is) matches; an empty pattern matches everything.
 [[nodiscard]] bool matches(std::string_view pattern, const LockKey& key);
 
 }  // namespace latchd::store::redis
