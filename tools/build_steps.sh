@@ -1,3 +1,5 @@
+# shellcheck shell=bash disable=SC2154
+#
 # SPDX-FileCopyrightText: 2026 The latchd authors
 # SPDX-License-Identifier: Apache-2.0
 #
