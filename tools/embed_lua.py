@@ -41,14 +41,13 @@ def assemble(path, folder, used):
         if not part.is_file():
             raise ValueError(f"{path}: includes {match[1]}, which does not exist")
         used.append(part)
-        text = part.read_bytes().decode("ascii")
+        text = part.read_bytes().decode("utf-8")
         if INCLUDE.search(text):
             raise ValueError(f"{part}: an included file may not include another")
         return text.rstrip("\n")
 
     used.append(path)
-    # Bytes beyond ASCII would depend on the compiler's charset.
-    return INCLUDE.sub(content, path.read_bytes().decode("ascii"))
+    return INCLUDE.sub(content, path.read_bytes().decode("utf-8"))
 
 
 def constant(path, folder, used):
@@ -61,7 +60,7 @@ def constant(path, folder, used):
         raise ValueError(f"{path}: contains the raw string's delimiter")
     if "\r" in text:
         raise ValueError(f"{path}: has carriage returns, which C++ would change")
-    digest = hashlib.sha1(text.encode("ascii")).hexdigest()
+    digest = hashlib.sha1(text.encode("utf-8")).hexdigest()
     return (f"\ninline constexpr std::string_view {name} = R\"{DELIMITER}({text}){DELIMITER}\";\n"
             f"inline constexpr std::string_view {name}_sha1 = \"{digest}\";\n")
 
@@ -85,7 +84,7 @@ def main():
         sys.exit(f"embed_lua: {error}")
     parts = " ".join(str(path).replace(" ", "\\ ") for path in used)
     args.depfile.write_text(f"{args.output}: {parts}\n", encoding="utf-8")
-    args.output.write_text(HEAD + body + TAIL, encoding="ascii")
+    args.output.write_text(HEAD + body + TAIL, encoding="utf-8")
 
 
 if __name__ == "__main__":
