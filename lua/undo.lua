@@ -1,0 +1,34 @@
+-- SPDX-FileCopyrightText: 2026 The latchd authors
+-- SPDX-License-Identifier: Apache-2.0
+--
+-- Undo (T9): takes one attempt out, the hold with its last attempt, the lock with its last hold.
+-- KEYS: marker, lock, bar of the request id.
+-- ARGV: 1-5 as in lib/guard.lua; 6 request, 7 attempt, 8 node of the sender, 9 tombstone_ms (0:
+--       none): how long the attempt, should it come yet, is refused.
+-- Replies:
+--   { 'undone', now_ms, value }    the record as it is now, or as it was at its end
+--   { 'nothing', now_ms }
+--   { 'STALE', ... }                 lib/guard.lua
+
+-- include: lib/guard.lua
+-- include: lib/record.lua
+-- include: lib/bar.lua
+
+local record, _, value = load()
+if ARGV[9] ~= '0' then
+    local former = call('GET', KEYS[3])
+    if former ~= '*' then
+        put_bar(former, (former or ' ') .. ARGV[7] .. ' ', ARGV[9])
+    end
+end
+local index = record and find_request(record, ARGV[6])
+local attempts = index and record.holds[index].attempts or {}
+for i, attempt in ipairs(attempts) do
+    if attempt == ARGV[7] then
+        table.remove(attempts, i)
+        if #attempts > 0 then return { 'undone', now, store(record) } end
+        local _, left = take_out(record, value, index, ARGV[8])
+        return { 'undone', now, left }
+    end
+end
+return { 'nothing', now }
