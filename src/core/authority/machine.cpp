@@ -78,7 +78,6 @@ void Machine::on(Moment at, Seen&& event, AuthorityActions& out) {
         case State::pausing:  // ignored because nobody asked
             return;
         case State::looking:
-            is_first_ours_ = is_first_ours_ || (event.done && asked_first_ != 0);
             decide(at, event.sight, out);
             return;
     }
@@ -192,26 +191,26 @@ void Machine::begin(Moment at, const Sight& sight, std::string reason, Authority
     Record next{.uuid = uuid_for(sight),
                 .epoch = choice.epoch,
                 .state = RecordState::settling,
-                .nonce = {},
+                .nonce = Nonce(names_.draw()),
                 .store = identity_,
                 .reason = std::move(reason)};
     // Nobody here knows this cluster, so no lock of it can be lost.
-    asked_first_ = recorded == 0 && highest_ == 0 ? next.epoch : 0;
-    is_first_ours_ = false;
+    first_settle_.reset();
+    if (recorded == 0 && highest_ == 0) first_settle_ = next.nonce;
     stop("settling epoch " + std::to_string(next.epoch) + ": " + next.reason, out);
     out.emplace_back(Notice{Notice::Level::info, "authority.settling",
                             "epoch " + std::to_string(next.epoch) + ": " + next.reason});
-    out.emplace_back(Settle{sight.record ? sight.record->epoch : 0, std::move(next)});
+    out.emplace_back(Settle{sight.record, std::move(next)});
     state_ = State::looking;
 }
 
 void Machine::wait_or_open(Moment at, const Sight& sight, AuthorityActions& out) {
     const Record& record = *sight.record;
     stop("settling epoch " + std::to_string(record.epoch) + ": " + record.reason, out);
-    if (!settling_ || settling_->epoch != record.epoch) {
-        const bool at_once = is_first_ours_ && asked_first_ == record.epoch;
-        settling_ =
-            Settling{record.epoch, at_once ? at.now : at.now + options_.settle_grace};
+    if (!settling_ || settling_->epoch != record.epoch || settling_->nonce != record.nonce) {
+        const bool at_once = first_settle_ == record.nonce;
+        settling_ = Settling{record.epoch, record.nonce,
+                             at_once ? at.now : at.now + options_.settle_grace};
     }
     if (at.now < settling_->open_from) {
         next_look_ = at.now + options_.settling_read;
@@ -221,12 +220,13 @@ void Machine::wait_or_open(Moment at, const Sight& sight, AuthorityActions& out)
     // Should the compare-and-set fail because the marker moved, the next one is no sooner than a
     // read of the settling record would be.
     settling_->open_from = at.now + options_.settling_read;
-    own_open_ = Nonce(names_.draw());
-    out.emplace_back(Open{.epoch = record.epoch,
-                          .nonce = *own_open_,
-                          .marker = sight.marker,
-                          .store = identity_,
-                          .counter = counter_start(record.epoch, at.wall)});
+    Record next = record;
+    next.state = RecordState::open;
+    next.nonce = Nonce(names_.draw());
+    next.store = identity_;
+    own_open_ = next.nonce;
+    const std::uint32_t counter = counter_start(record.epoch, at.wall);
+    out.emplace_back(Open{record, sight.marker, std::move(next), counter});
     state_ = State::looking;
 }
 

@@ -27,7 +27,6 @@ struct ConnectionLost {
 // Answer to LookUp, Settle and Open: what is there after it.
 struct Seen {
     Sight sight;
-    bool done = false;  // of Settle and Open: it was this one that changed it
 };
 // LookUp, Settle or Open was refused by the store (out of memory, read only, no permission).
 struct AttemptFailed {
@@ -61,19 +60,18 @@ using AuthorityEvent = std::variant<Identified, ConnectionLost, Seen, AttemptFai
 struct LookUp {
     bool with_identity = false;
 };
-// Compare-and-set of the record: its epoch is still `expected` (0: no record) -> `next`, which is
-// settling. The uuid counts only for a new record.
+// Compare-and-set of the record: `expected` (absent: no record) -> `next`, which is settling. Epoch,
+// state and nonce are compared.
 struct Settle {
-    Epoch expected = 0;
+    std::optional<Record> expected;
     Record next;
 };
-// In one step: the record is still settling `epoch`, the marker is still `marker` (absent: none)
-// -> the record is open with this nonce, so is the marker, whose counter starts at `counter`.
+// In one step: the record is still `settling`, the marker is still `marker` (absent: none; epoch
+// and nonce are compared) -> record and marker are those of `next`, the counter starts at `counter`.
 struct Open {
-    Epoch epoch = 0;
-    Nonce nonce;
+    Record settling;
     std::optional<Marker> marker;
-    Identity store;
+    Record next;
     std::uint32_t counter = 0;
 };
 // This node may grant; also sent again after a LookUp that found nothing changed.
@@ -144,6 +142,7 @@ private:
     };
     struct Settling {  // since when this node knows of it
         Epoch epoch = 0;
+        Nonce nonce;
         Time open_from{};
     };
 
@@ -182,8 +181,7 @@ private:
     std::optional<Record> last_served_;  // also while not serving
     std::uint32_t counter_seen_ = 0;     // of last_served_
     std::optional<Nonce> own_open_;      // of the Open that is outstanding or was the last
-    Epoch asked_first_ = 0;              // a cluster's first epoch, asked for by this node
-    bool is_first_ours_ = false;         // and this node's compare-and-set won: no grace
+    std::optional<Nonce> first_settle_;  // of a cluster's first epoch: no grace
     std::string paused_for_;             // said once, not with each retry
     std::optional<Settling> settling_;
     std::optional<Wish> wish_;

@@ -36,14 +36,14 @@ enum class RecordState : std::uint8_t {
     settling,  // nobody grants; the store is about to be opened in `epoch`
 };
 
-// The authority record: where the fleet agrees. `store` is the process that the epoch was settled
-// on.
+// The authority record: where the fleet agrees. Of a settling epoch, `store` is the process that
+// the compare-and-set was made on, and the nonce names that compare-and-set.
 struct Record {
     ClusterUuid uuid;
     Epoch epoch = 0;
     RecordState state = RecordState::settling;
-    Nonce nonce;         // empty while settling
-    Identity store;      // run id and replid2 are kept, the rest isn't
+    Nonce nonce;
+    Identity store;      // run id, replid and replid2 count; the role is always master
     std::string reason;  // why this epoch began; one line
     friend bool operator==(const Record&, const Record&) = default;
 };
