@@ -135,7 +135,6 @@ struct NodeOptions {
     std::size_t waiters_max = 10'000;   // per node
     std::size_t locks_max = 1'000'000;  // records kept at once; above: LIMIT journal
     Duration wait_max = std::chrono::seconds(60);
-    Duration ttl_min = std::chrono::milliseconds(100);
     Duration ttl_max = std::chrono::seconds(60);
     Duration answer_max = std::chrono::seconds(2);  // beyond WAIT, every command
     Duration retry_window = std::chrono::seconds(15);

@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: 2026 The latchd authors
+// SPDX-License-Identifier: Apache-2.0
+#include <latchd/core/lock/node.hpp>
+
+#include <utility>
+
+#include "node_impl.hpp"
+
+namespace latchd::core {
+
+std::string printable(std::string_view bytes) {
+    static constexpr char digits[] = "0123456789ABCDEF";
+    std::string text;
+    text.reserve(bytes.size());
+    for (const char byte : bytes) {
+        const auto value = static_cast<unsigned char>(byte);
+        if (value > 0x20 && value < 0x7f && byte != '%') {
+            text += byte;
+        } else {
+            text += '%';
+            text += digits[value >> 4];
+            text += digits[value & 15];
+        }
+    }
+    return text;
+}
+
+std::string grant_name(const LockKey& key, Fence fence) {
+    std::string name = key.resource.str() + '/' + printable(key.id.view());
+    if (fence != 0) name += '#' + std::to_string(fence);
+    return name;
+}
+
+void Node::Impl::step(Time now, Event&& event, Actions& out) {
+    now_ = now;
+    out_ = &out;
+    pop_timers();
+    std::visit([this](auto&& e) { on(std::forward<decltype(e)>(e)); }, std::move(event));
+    forget_old();
+    check_drained();
+    out_ = nullptr;
+}
+
+Lock* Node::Impl::find(const LockKey& key) noexcept {
+    const auto it = locks_.find(key);
+    return it == locks_.end() ? nullptr : &it->second;
+}
+
+Lock& Node::Impl::lock_of(const LockKey& key) {
+    const auto [it, is_new] = locks_.try_emplace(key);
+    Lock& lock = it->second;
+    if (is_new) {
+        lock.key = &it->first;
+        lock.timer.owner = &lock;
+        lock.timer.kind = timer_of_lock;
+    }
+    return lock;
+}
+
+void Node::Impl::erase_if_idle(Lock& lock) {
+    if (lock.record || lock.busy != 0 || !lock.requests.empty()) return;
+    deadlines_.disarm(lock.timer);
+    locks_.erase(locks_.find(*lock.key));
+}
+
+void Node::Impl::answer(const Ticket& ticket, Outcome outcome) {
+    out_->push_back(Answer{ticket, std::move(outcome)});
+}
+
+void Node::Impl::fail(const Ticket& ticket, ErrorWord word, std::string text) {
+    if (word == ErrorWord::uncertain) ++counts_.uncertain;
+    answer(ticket, Error{word, std::move(text)});
+}
+
+void Node::Impl::notice(Notice::Level level, const char* event, std::string text) {
+    out_->push_back(Notice{level, event, std::move(text)});
+}
+
+void Node::Impl::happened(Happened::Kind kind, const Lock& lock, const char* reason) {
+    Happened event{kind, *lock.key, lock.record->fence, lock.record->owner, reason, std::nullopt};
+    if (lock.holders.empty()) {
+        out_->push_back(std::move(event));
+        return;
+    }
+    for (const Holder& holder : lock.holders) {
+        event.holder = holder.client;
+        out_->push_back(event);
+    }
+}
+
+void Node::Impl::remember(const Token& token, std::int64_t value) {
+    remembered_.insert_or_assign(token, std::pair{value, now_ + options_.answer_kept});
+    remembered_order_.emplace_back(now_ + options_.answer_kept, token);
+    if (remembered_order_.size() > remembered_max) {
+        remembered_.erase(remembered_order_.front().second);
+        remembered_order_.pop_front();
+    }
+}
+
+std::optional<std::int64_t> Node::Impl::remembered(const Token& token) const {
+    const auto it = remembered_.find(token);
+    if (it == remembered_.end() || it->second.second <= now_) return std::nullopt;
+    return it->second.first;
+}
+
+void Node::Impl::forget_old() {
+    while (!remembered_order_.empty() && remembered_order_.front().first <= now_) {
+        const auto it = remembered_.find(remembered_order_.front().second);
+        if (it != remembered_.end() && it->second.second <= now_) remembered_.erase(it);
+        remembered_order_.pop_front();
+    }
+}
+
+Node::Node(NodeOptions options, Registry& registry, NameSource& names)
+    : impl_(std::make_unique<Impl>(std::move(options), registry, names)) {}
+Node::~Node() = default;
+
+void Node::step(Time now, Event&& event, Actions& out) { impl_->step(now, std::move(event), out); }
+
+std::optional<Time> Node::next_deadline() const noexcept { return impl_->deadlines_.earliest(); }
+
+NodeCounts Node::counts() const noexcept { return impl_->counts_; }
+
+std::uint64_t Node::held_of(const ResourceName& resource) const noexcept {
+    const auto it = impl_->held_.find(resource);
+    return it == impl_->held_.end() ? 0 : it->second;
+}
+
+}  // namespace latchd::core

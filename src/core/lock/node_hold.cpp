@@ -1,0 +1,267 @@
+// SPDX-FileCopyrightText: 2026 The latchd authors
+// SPDX-License-Identifier: Apache-2.0
+
+// UNLOCK, RENEW, CANCEL, FORCEUNLOCK, and what other nodes say of locks that this node knows.
+//
+// A release is carried out until the store has answered it, also behind a client that was
+// answered UNCERTAIN or NOSTORE: the lock is free as soon as the store can be reached, and at the
+// latest with its lease.
+#include <algorithm>
+#include <utility>
+
+#include "node_impl.hpp"
+
+namespace latchd::core {
+
+void Node::Impl::on(UnlockCommand&& command) {
+    if (const auto value = remembered(command.token); value && *value != lost_maxhold) {
+        return answer(command.ticket, Number{*value});
+    }
+    Lock& lock = lock_of(command.key);
+    const bool had_token = lock.record && lock.record->find(command.token) != nullptr;
+    Release wish{command.key, command.token, options_.name, std::nullopt};
+    Request* then = nullptr;
+    if (had_token) {
+        if (lock.record->holds.size() == 1) {
+            lock.releasing = true;
+            // The next in line gets the lock by the same script that releases it.
+            then = head(lock);
+            if (then != nullptr && (then->stage != Request::Stage::idle || !open_)) then = nullptr;
+        }
+        for (Holder& holder : lock.holders) {
+            if (holder.token == command.token) stop_keeping(lock, holder);
+        }
+    }
+    if (then != nullptr) {
+        wish.then = make_acquire(*then, false);
+        ++counts_.handovers;
+    }
+    Task& task = add_task(Task::Kind::unlock, std::move(wish), &lock, command.ticket);
+    task.had_token = had_token;
+    task.client = std::move(command.client);
+    task.try_until = now_ + (had_token ? std::max(lock.record->lease_end - now_, Duration::zero())
+                                       : Duration::zero()) + options_.answer_max;
+    if (settling_ && had_token) {
+        // Nobody else can be granted before the new epoch opens: this is decided here, and
+        // carried out then.
+        const std::int64_t value = lock.record->holds.size() == 1 ? 1 : 2;
+        forget_hold(lock, command.token);
+        if (value == 1) drop_record(lock);
+        remember(command.token, value);
+        answer(*task.ticket, Number{value});
+        task.ticket.reset();
+        task.try_until = now_ + options_.ttl_max + options_.answer_max;
+    }
+    start(task, then);
+    rearm(lock);
+}
+
+void Node::Impl::unlocked(Task& task, const Reply& reply) {
+    Lock& lock = *task.lock;
+    const Token& token = std::get<Release>(task.operation).token;
+    std::int64_t value = 0;
+    switch (reply.status) {
+        case Status::released: value = 1; break;
+        case Status::hold_removed: value = 2; break;
+        case Status::held_by_other: value = -1; break;
+        default: break;
+    }
+    // The doubtful release may have been the one that did it.
+    const bool gone = reply.status == Status::not_held || reply.status == Status::held_by_other;
+    if (gone && task.doubtful && task.had_token) value = 1;
+    const bool here = lock.record && lock.record->find(token) != nullptr;
+    if (here && (value == 1 || value == 2)) {
+        if (wants_debug()) {
+            notice(Notice::Level::debug, "lock.released",
+                   grant_name(*lock.key, lock.record->fence) + " released by client " +
+                       task.client.str() + (value == 2 ? ", still held" : ""));
+        }
+        forget_hold(lock, token);
+        if (value == 1) drop_record(lock);
+        else if (reply.record) lock.record->version = reply.record->version;
+    } else if (here && gone) {
+        lease_ended(lock, reply.status == Status::not_held ? "gone from the store"
+                                                           : "taken in the store");
+    }
+    lock.releasing = false;
+    if (value == 1) ++counts_.released;
+    if (value < 1 && task.ticket) ++counts_.not_owner;
+    if (value == 1 || value == 2) remember(token, value);
+    if (task.ticket) answer(*task.ticket, Number{value});
+    if (value == 1 || reply.status == Status::not_held) lock.check_at = now_;
+}
+
+void Node::Impl::on(RenewCommand&& command) {
+    if (draining_ && command.keep) command.keep = false;
+    Lock& lock = lock_of(command.key);
+    Renew wish{command.key, command.token, options_.name, std::nullopt, command.keep};
+    if (command.ttl) wish.ttl = std::min(*command.ttl, options_.ttl_max);
+    Task& task = add_task(Task::Kind::renew, std::move(wish), &lock, command.ticket);
+    task.keep = command.keep;
+    task.client = std::move(command.client);
+    start(task);
+}
+
+void Node::Impl::renewed(Task& task, Reply& reply, Time sent) {
+    Lock& lock = *task.lock;
+    const Token token = std::get<Renew>(task.operation).token;
+    if (reply.status == Status::renewed) {
+        ++counts_.renewed;
+        keep_record(lock, *reply.record, sent);
+        if (task.ticket && task.keep) {
+            set_holder(lock, {token, task.ticket->client, true, false, std::nullopt});
+        }
+        const Duration left = lock.record->lease_end - now_;
+        if (!task.ticket) return;
+        if (left > Duration::zero()) return answer(*task.ticket, Number{to_ms(left)});
+        return answer(*task.ticket, Number{0});
+    }
+    const bool here = lock.record && lock.record->find(token) != nullptr;
+    if (reply.status == Status::renew_limit) {
+        if (task.ticket) {
+            fail(*task.ticket, ErrorWord::limit,
+                 "maxrenew: renewed " + std::to_string(reply.record->renewals) +
+                     " times; the lease runs out in " +
+                     std::to_string(std::max<std::int64_t>(to_ms(reply.record->left), 0)) + " ms");
+        }
+        return;
+    }
+    if (here) lease_ended(lock, "gone from the store");
+    if (!task.ticket) return;
+    if (remembered(token) == lost_maxhold) {
+        return fail(*task.ticket, ErrorWord::lost, "maxhold: the hard end of this grant has passed");
+    }
+    ++counts_.not_owner;
+    if (reply.status == Status::foreign_value) {
+        return fail(*task.ticket, ErrorWord::err,
+                    "the store's key of this lock is in use by something else: latchd did not "
+                    "write its value");
+    }
+    answer(*task.ticket, Number{reply.status == Status::held_by_other ? -1 : 0});
+}
+
+// Whatever waits here for this request id is told, and takes nothing any more.
+void Node::Impl::cancel_here(const LockKey& key, const RequestId& request) {
+    Lock* const lock = find(key);
+    if (lock == nullptr) return;
+    const auto it = std::ranges::find_if(
+        lock->requests, [&](const Request* r) { return r->id == request && !r->given_up; });
+    if (it == lock->requests.end()) return;
+    Request& waiting = **it;
+    if (!waiting.ghost) {
+        fail(waiting.command.ticket, ErrorWord::err, "cancelled: this REQ was cancelled");
+    }
+    if (waiting.stage == Request::Stage::asked) {
+        if (waiting.queued) --counts_.waiting;
+        waiting.queued = false;
+        waiting.given_up = true;
+        std::erase(waiting_clients_[waiting.command.ticket.client], &waiting);
+        deadlines_.disarm(waiting.timer);
+        return;
+    }
+    waiting.given_up = true;
+    drop(waiting);
+}
+
+void Node::Impl::on(CancelCommand&& command) {
+    cancel_here(command.key, command.request);
+    Cancel wish{command.key, command.request, options_.name, options_.wait_max + options_.ttl_max};
+    Lock& lock = lock_of(command.key);
+    Task& task = add_task(Task::Kind::cancel, std::move(wish), &lock, command.ticket);
+    task.try_until = now_ + options_.wait_max + options_.ttl_max;
+    start(task);
+}
+
+void Node::Impl::cancelled(Task& task, const Reply& reply) {
+    Lock& lock = *task.lock;
+    const RequestId& request = std::get<Cancel>(task.operation).request;
+    if (reply.status == Status::ended && lock.record) {
+        if (const KeptHold* const hold = lock.record->find(request); hold != nullptr) {
+            const Token token = hold->token;
+            const bool last = lock.record->holds.size() == 1;
+            forget_hold(lock, token);
+            if (last) drop_record(lock);
+        }
+    }
+    if (task.ticket) answer(*task.ticket, Number{reply.status == Status::ended ? 1 : 0});
+}
+
+void Node::Impl::on(ForceCommand&& command) {
+    Lock& lock = lock_of(command.key);
+    Force wish{command.key, options_.name, command.fence};
+    Task& task = add_task(Task::Kind::force, std::move(wish), &lock, command.ticket);
+    task.client = std::move(command.client);
+    start(task);
+}
+
+void Node::Impl::forced(Task& task, const Reply& reply) {
+    Lock& lock = *task.lock;
+    const bool ended = reply.status == Status::ended;
+    notice(Notice::Level::warning, "lock.forced",
+           grant_name(*lock.key, reply.fence_seen) + " FORCEUNLOCK by client " +
+               task.client.str() + (ended ? ": ended" : ": nothing to end"));
+    if (ended && lock.record) {
+        happened(Happened::Kind::revoked, lock, "forceunlock");
+        ++counts_.lost;
+        drop_record(lock);
+    }
+    if (task.ticket) answer(*task.ticket, Number{ended ? 1 : 0});
+}
+
+void Node::Impl::on(NodeMessage&& message) {
+    if (message.kind == NodeMessage::Kind::cancelled) {
+        return cancel_here(message.key, message.request);
+    }
+    Lock* const lock = find(message.key);
+    if (lock == nullptr || !lock->record || lock->record->fence != message.fence) return;
+    switch (message.kind) {
+        case NodeMessage::Kind::moved:
+            if (message.keep) {
+                for (Holder& holder : lock->holders) stop_keeping(*lock, holder);
+            }
+            // Its lease and holds are another node's knowledge now.
+            lock->confirmed_at = Time::min();
+            break;
+        case NodeMessage::Kind::forced:
+            happened(Happened::Kind::revoked, *lock, "forceunlock");
+            ++counts_.lost;
+            [[fallthrough]];
+        case NodeMessage::Kind::released:
+            drop_record(*lock);
+            break;
+        case NodeMessage::Kind::cancelled: break;
+    }
+    settle(*lock);
+}
+
+void Node::Impl::on(ClientGone&& event) {
+    if (const auto it = waiting_clients_.find(event.client); it != waiting_clients_.end()) {
+        const std::vector<Request*> requests = std::move(it->second);
+        waiting_clients_.erase(it);
+        for (Request* const request : requests) client_left(*request);
+    }
+    const auto it = keeping_clients_.find(event.client);
+    if (it == keeping_clients_.end()) return;
+    const std::unordered_set<Lock*> locks = std::move(it->second);
+    keeping_clients_.erase(it);
+    for (Lock* const lock : locks) {
+        std::vector<Token> to_release;
+        for (Holder& holder : lock->holders) {
+            if (holder.client != event.client || !holder.keep) continue;
+            holder.keep = false;
+            --counts_.keeping;
+            if (holder.release_on_close) to_release.push_back(holder.token);
+        }
+        for (const Token& token : to_release) {
+            Release wish{*lock->key, token, options_.name, std::nullopt};
+            Task& task = add_task(Task::Kind::unlock, std::move(wish), lock, std::nullopt);
+            task.had_token = true;
+            task.try_until = now_ + options_.ttl_max;
+            if (lock->record && lock->record->holds.size() == 1) lock->releasing = true;
+            start(task);
+        }
+        rearm(*lock);
+    }
+}
+
+}  // namespace latchd::core

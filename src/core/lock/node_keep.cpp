@@ -1,0 +1,232 @@
+// SPDX-FileCopyrightText: 2026 The latchd authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The records that a node keeps, their leases, and the watchdog.
+//
+// A lease runs from before the request was sent, less a margin and 0.1 % for drift of the two
+// clocks, so that the holder's ends before the store's. KEEP renews at a third of the ttl, over
+// and over within the lease when the store does not answer, never once a release was sent, and
+// never what the store says is lost.
+#include <algorithm>
+#include <utility>
+
+#include "node_impl.hpp"
+
+namespace latchd::core {
+namespace {
+constexpr Duration retry_after = std::chrono::milliseconds(250);
+}
+
+Time Node::Impl::told_end(Time sent, Duration left) const noexcept {
+    if (margin_ == Duration::zero()) return sent + left;
+    return sent + left - left / 1000 - margin_;
+}
+
+bool Node::Impl::is_kept(const Lock& lock) const noexcept {
+    return std::ranges::any_of(lock.holders, &Holder::keep);
+}
+
+bool Node::Impl::knows_held(const Lock& lock) const noexcept {
+    return lock.record && lock.record->is_leased(now_) && !lock.releasing &&
+           lock.confirmed_at >= messages_since_ && lock.confirmed_at != Time::min();
+}
+
+// Takes over what the store says of a grant, as told by an answer to something sent at `sent`.
+void Node::Impl::keep_record(Lock& lock, GrantRecord& record, Time sent) {
+    if (!lock.record) {
+        ++counts_.held;
+        const std::uint64_t held = ++held_[lock.key->resource];
+        const ResourceSettings* const settings = registry_.find(lock.key->resource.view());
+        const std::uint64_t expected = settings == nullptr
+                                           ? locks_expected_default
+                                           : settings->locks_expected.value_or(locks_expected_default);
+        if (held == expected + 1) {
+            notice(Notice::Level::warning, "resource.many_locks",
+                   "resource " + lock.key->resource.str() + " has more than EXPECTLOCKS " +
+                       std::to_string(expected) + " live locks: is it one lock per business key?");
+        }
+    }
+    lock.free_at = now_ + record.left + record.delay;
+    record.left = told_end(sent, record.left) - sent;
+    lock.record = keep(record, sent);
+    lock.confirmed_at = now_;
+    lock.keep_at = now_ + record.ttl / 3;
+    lock.warned = false;
+    lock.check_at = lock.free_at;
+    lock.asked_at = {};
+    lock.fence_seen = 0;
+    lock.check_interval = {};
+    record.left = lock.record->lease_end - now_;
+    out_->push_back(JournalPut{to_record(*lock.key, *lock.record, now_)});
+}
+
+void Node::Impl::drop_record(Lock& lock) {
+    if (!lock.record) return;
+    for (Holder& holder : lock.holders) stop_keeping(lock, holder);
+    lock.holders.clear();
+    out_->push_back(JournalDrop{*lock.key, lock.record->fence});
+    lock.record.reset();
+    lock.releasing = false;
+    lock.check_at = now_;
+    lock.asked_at = {};
+    --counts_.held;
+    const auto it = held_.find(lock.key->resource);
+    if (--it->second == 0) held_.erase(it);
+}
+
+void Node::Impl::forget_hold(Lock& lock, const Token& token) {
+    const auto it = std::ranges::find(lock.holders, token, &Holder::token);
+    if (it != lock.holders.end()) {
+        stop_keeping(lock, *it);
+        lock.holders.erase(it);
+    }
+    if (const KeptHold* const hold = lock.record->find(token);
+        hold != nullptr && lock.record->holds.size() > 1) {
+        lock.record->erase(*hold);
+        out_->push_back(JournalPut{to_record(*lock.key, *lock.record, now_)});
+    }
+}
+
+// One holder per token: a taken-over hold is told, and kept, through its newest connection.
+void Node::Impl::set_holder(Lock& lock, Holder holder) {
+    const auto it = std::ranges::find(lock.holders, holder.token, &Holder::token);
+    if (it != lock.holders.end()) {
+        if (!holder.expect_until) holder.expect_until = it->expect_until;
+        stop_keeping(lock, *it);
+        *it = holder;
+    } else {
+        lock.holders.push_back(holder);
+    }
+    if (holder.keep) {
+        keeping_clients_[holder.client].insert(&lock);
+        counts_.keeping += 1;
+    }
+}
+
+void Node::Impl::stop_keeping(Lock& lock, Holder& holder) {
+    if (!holder.keep) return;
+    holder.keep = false;
+    counts_.keeping -= 1;
+    const bool another = std::ranges::any_of(lock.holders, [&](const Holder& h) {
+        return h.keep && h.client == holder.client;
+    });
+    if (another) return;
+    const auto it = keeping_clients_.find(holder.client);
+    if (it == keeping_clients_.end()) return;
+    it->second.erase(&lock);
+    if (it->second.empty()) keeping_clients_.erase(it);
+}
+
+// The grant is over without an UNLOCK, by this node's clock or by the store's word.
+void Node::Impl::lease_ended(Lock& lock, const char* reason) {
+    const KeptRecord& record = *lock.record;
+    const bool hard = record.hard_end && now_ + margin_ + record.ttl / 1000 >= *record.hard_end;
+    if (hard) {
+        reason = "maxhold";
+        for (const KeptHold& hold : record.holds) remember(hold.token, lost_maxhold);
+    }
+    happened(Happened::Kind::lost, lock, reason);
+    if (wants_debug()) {
+        notice(Notice::Level::debug, "lock.lost", grant_name(*lock.key, record.fence) + " lost: " +
+                                                      reason);
+    }
+    const Time free_at = lock.free_at;
+    drop_record(lock);
+    lock.check_at = free_at;
+}
+
+void Node::Impl::renew_kept(Lock& lock) {
+    const auto holder = std::ranges::find_if(lock.holders, &Holder::keep);
+    Renew wish{*lock.key, holder->token, options_.name, std::nullopt, true};
+    Task& task = add_task(Task::Kind::keep, std::move(wish), &lock, std::nullopt);
+    task.try_until = lock.record->lease_end;
+    lock.renewing = true;
+    lock.keep_at = now_ + retry_after;
+    start(task);
+}
+
+void Node::Impl::kept(Task& task, Reply& reply, Time sent) {
+    Lock& lock = *task.lock;
+    lock.renewing = false;
+    const Token& token = std::get<Renew>(task.operation).token;
+    const bool here = lock.record && lock.record->find(token) != nullptr;
+    switch (reply.status) {
+        case Status::renewed:
+            // A release that was sent behind this renewal has the last word.
+            if (!here) return;
+            ++counts_.renewed;
+            keep_record(lock, *reply.record, sent);
+            return;
+        case Status::renew_limit:
+            for (Holder& holder : lock.holders) stop_keeping(lock, holder);
+            if (here) happened(Happened::Kind::expiring, lock, "maxrenew");
+            return;
+        default:
+            if (!here || lock.releasing) return;
+            ++counts_.lost;
+            notice(Notice::Level::warning, "lock.lost_in_store",
+                   grant_name(*lock.key, lock.record->fence) +
+                       " is not in the store any more, though its lease had not ended");
+            return lease_ended(lock, "gone from the store");
+    }
+}
+
+void Node::Impl::on_timer(Lock& lock) {
+    if (lock.record && !lock.record->is_leased(now_)) {
+        if (!lock.releasing) ++counts_.expired;
+        if (lock.releasing) {
+            // The release is under way or in doubt: it will say what became of the lock.
+            const Time free_at = lock.free_at;
+            drop_record(lock);
+            lock.check_at = free_at;
+        } else {
+            lease_ended(lock, "expired");
+        }
+    }
+    if (lock.record) {
+        for (Holder& holder : lock.holders) {
+            if (!holder.expect_until || now_ < *holder.expect_until) continue;
+            holder.expect_until.reset();
+            ++counts_.over_expected;
+            notice(Notice::Level::warning, "lock.over_expected",
+                   grant_name(*lock.key, lock.record->fence) +
+                       " is held for more than three times its EXPECT");
+        }
+        if (is_kept(lock) && !lock.releasing && now_ >= lock.keep_at) {
+            const bool at_end =
+                lock.record->hard_end && lock.record->lease_end + margin_ + lock.record->ttl / 1000 >=
+                                             *lock.record->hard_end;
+            const Duration left = lock.record->lease_end - now_;
+            if (!lock.warned && left < lock.record->ttl / 3 && !at_end) {
+                lock.warned = true;
+                happened(Happened::Kind::expiring, lock, "renewing fails");
+            }
+            lock.keep_at = now_ + retry_after;
+            if (!at_end && !lock.renewing) renew_kept(lock);
+        }
+    }
+    settle(lock);
+}
+
+void Node::Impl::rearm(Lock& lock) {
+    std::optional<Time> due;
+    const auto by = [&due](Time at) { due = due ? std::min(*due, at) : at; };
+    if (lock.record) {
+        by(lock.record->lease_end);
+        if (is_kept(lock) && !lock.releasing) by(lock.keep_at);
+        for (const Holder& holder : lock.holders) {
+            if (holder.expect_until) by(*holder.expect_until);
+        }
+    }
+    const Request* const first = head(lock);
+    if (open_ && first != nullptr && first->stage == Request::Stage::idle && !knows_held(lock)) {
+        by(lock.check_at);
+    }
+    if (due) {
+        deadlines_.arm(lock.timer, *due);
+    } else {
+        deadlines_.disarm(lock.timer);
+    }
+}
+
+}  // namespace latchd::core

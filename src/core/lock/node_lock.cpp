@@ -1,0 +1,451 @@
+// SPDX-FileCopyrightText: 2026 The latchd authors
+// SPDX-License-Identifier: Apache-2.0
+
+// LOCK and the queue of a lock.
+//
+// First come, first served within a node: one FIFO per lock, and only its head asks the store. A
+// LOCK without WAIT has no place in the queue: it gets nil at once where others wait, and asks
+// the store itself where nobody does. Two kinds of LOCK may not stand behind waiters, since those
+// wait for them: a re-entrance and a re-sent LOCK. Where this node can't tell (the holder came
+// through another node) they ask ahead of the queue, but only to join (rule T5).
+//
+// What this node knows of a lock (the record of a grant that it keeps) answers without a round
+// trip. It counts only as long as messages of other nodes' releases have arrived without a gap.
+#include <algorithm>
+#include <utility>
+
+#include "node_impl.hpp"
+
+namespace latchd::core {
+namespace {
+
+template <class T>
+std::optional<T> first_of(const std::optional<T>& a, const std::optional<T>& b) {
+    return a ? a : b;
+}
+
+bool joins(const Lock& lock, const Request& request) {
+    if (!lock.record) return false;
+    if (!request.command.owner.empty() && request.command.owner == lock.record->owner) return true;
+    return std::ranges::any_of(lock.record->holds, [&](const KeptHold& hold) {
+        return hold.request == request.id;
+    });
+}
+
+const char* worth_too_little(Require require, const std::string& tier, bool shared) {
+    if (require == Require::redis && tier != "redis") return "REQUIRE redis";
+    if (require == Require::shared && !shared) return "REQUIRE shared";
+    return nullptr;
+}
+
+}  // namespace
+
+Request* Node::Impl::head(const Lock& lock) const noexcept {
+    for (Request* const request : lock.requests) {
+        if (request->queued && !request->ghost) return request;
+    }
+    return nullptr;
+}
+
+void Node::Impl::on(LockCommand&& command) {
+    const Ticket ticket = command.ticket;
+    if (draining_) return fail(ticket, ErrorWord::nostore, "draining; ask another node");
+    const ResourceSettings* const settings = registry_.find(command.key.resource.view());
+    if (settings == nullptr && registry_.require_registered) {
+        return fail(ticket, ErrorWord::err,
+                    "resource '" + command.key.resource.str() + "' is not registered; RESOURCE SET " +
+                        command.key.resource.str() + " registers it");
+    }
+    static const ResourceSettings defaults;
+    const ResourceSettings& resource = settings != nullptr ? *settings : defaults;
+    command.ttl = std::min(command.ttl.value_or(resource.ttl.value_or(registry_.ttl_default)),
+                           options_.ttl_max);
+    command.hold_max = first_of(command.hold_max, resource.hold_max);
+    command.expect = first_of(command.expect, resource.expect);
+    command.delay = first_of(command.delay, resource.delay);
+    if (open_) {
+        if (const char* const what = worth_too_little(command.require, tier_, shared_)) {
+            return fail(ticket, ErrorWord::degraded, "the tier is " + tier_ + ", not " + what);
+        }
+    }
+
+    Lock& lock = lock_of(command.key);
+    const bool waits = command.wait > Duration::zero();
+    if (command.request) {
+        const auto same = std::ranges::find_if(lock.requests, [&](const Request* r) {
+            return r->named && r->id == *command.request;
+        });
+        if (same != lock.requests.end()) {
+            // The client's library sent its LOCK again: it takes over the place, and what is
+            // under way, of the one that it has given up.
+            Request& request = **same;
+            if (!request.given_up && !request.ghost) {
+                fail(request.command.ticket, ErrorWord::err,
+                     "superseded: the same REQ came again on another connection");
+            }
+            if (!request.ghost && request.queued && !request.given_up) --counts_.waiting;
+            if (!request.given_up && !request.ghost) {
+                std::erase(waiting_clients_[request.command.ticket.client], &request);
+            }
+            request.ghost = false;
+            request.given_up = false;
+            request.command = std::move(command);
+            request.queued = waits;
+            if (waits) ++counts_.waiting;
+            request.wait_until = now_ + request.command.wait;
+            request.answer_by = request.wait_until + options_.answer_max;
+            waiting_clients_[ticket.client].push_back(&request);
+            deadlines_.arm(request.timer, waits ? request.wait_until : request.answer_by);
+            if (!waits && request.stage == Request::Stage::idle && open_) ask(request, false);
+            return settle(lock);
+        }
+    }
+
+    Request* const first = head(lock);
+    const bool crowded = first != nullptr;
+    Request probe;
+    probe.command.owner = command.owner;
+    if (command.request) probe.id = *command.request;
+    const bool known = knows_held(lock);
+    const bool own = (command.request || !command.owner.empty()) && known && joins(lock, probe);
+    if (!own && !waits && (known || (crowded && command.owner.empty() && !command.request))) {
+        ++counts_.contended;
+        answer(ticket, Refused{});
+        return erase_if_idle(lock);
+    }
+    if (waits) {
+        const std::uint32_t queue_max = resource.queue_max.value_or(queue_max_default);
+        const auto queued = static_cast<std::uint32_t>(std::ranges::count_if(
+            lock.requests, [](const Request* r) { return r->queued && !r->ghost; }));
+        if (queued >= queue_max) {
+            fail(ticket, ErrorWord::queue_full,
+                 std::to_string(queued) + " wait for this lock already; the limit is QUEUE of "
+                 "resource '" + command.key.resource.str() + "'");
+            return erase_if_idle(lock);
+        }
+        if (counts_.waiting >= options_.waiters_max) {
+            fail(ticket, ErrorWord::queue_full,
+                 std::to_string(counts_.waiting) + " wait on this node already; the limit is "
+                 "limits.max_waiters");
+            return erase_if_idle(lock);
+        }
+    }
+    if (!own && counts_.held + flights_.size() >= options_.locks_max) {
+        fail(ticket, ErrorWord::limit,
+             "journal: " + std::to_string(options_.locks_max) + " locks are held through this "
+             "node; the limit is max_locks");
+        return erase_if_idle(lock);
+    }
+
+    requests_.emplace_back();
+    Request& request = requests_.back();
+    request.self = std::prev(requests_.end());
+    request.command = std::move(command);
+    request.named = request.command.request.has_value();
+    request.id = request.named ? *request.command.request : RequestId(names_.draw());
+    request.token = Token(names_.draw());
+    request.wait_until = now_ + request.command.wait;
+    request.answer_by = request.wait_until + options_.answer_max;
+    request.lock = &lock;
+    request.queued = waits;
+    request.timer.owner = &request;
+    request.timer.kind = timer_of_request;
+    deadlines_.arm(request.timer, waits ? request.wait_until : request.answer_by);
+    lock.requests.push_back(&request);
+    waiting_clients_[ticket.client].push_back(&request);
+    if (waits) ++counts_.waiting;
+
+    if (open_) {
+        if (own) {
+            ask(request, crowded);
+        } else if (crowded || known) {
+            // An owner or a request id that this node does not know may be the holder's, who
+            // came through another node.
+            if (!known && (request.named || !request.command.owner.empty())) ask(request, true);
+        } else if (!waits) {
+            ask(request, false);
+        }
+    }
+    settle(lock);
+}
+
+Acquire Node::Impl::make_acquire(Request& request, bool join_only) {
+    if (request.attempt.number == 0) request.attempt = {options_.incarnation, ++attempts_};
+    const LockCommand& command = request.command;
+    const ResourceSettings* const settings = registry_.find(command.key.resource.view());
+    Acquire wish;
+    wish.key = command.key;
+    wish.request = request.id;
+    wish.attempt = request.attempt;
+    wish.token = request.token;
+    wish.owner = command.owner;
+    wish.node = options_.name;
+    wish.client = command.client;
+    wish.ttl = *command.ttl;
+    wish.hold_max = command.hold_max;
+    wish.renew_max = settings != nullptr ? settings->renew_max.value_or(0) : 0;
+    wish.delay = command.delay.value_or(Duration::zero());
+    wish.retry_window = options_.retry_window;
+    wish.keep = command.keep;
+    wish.join_only = join_only;
+    request.stage = Request::Stage::asked;
+    request.sent = now_;
+    return wish;
+}
+
+void Node::Impl::ask(Request& request, bool join_only) {
+    Acquire wish = make_acquire(request, join_only);
+    if (!join_only) request.lock->asked_at = now_;
+    const std::uint64_t id = ++operations_;
+    flights_.emplace(id, Flight{nullptr, &request, now_});
+    out_->push_back(Submit{OperationId{id}, std::move(wish)});
+}
+
+// A lock's next move: its head asks, if it may; its deadline is set; or it is forgotten.
+void Node::Impl::settle(Lock& lock) {
+    Request* const first = head(lock);
+    if (first != nullptr && first->stage == Request::Stage::idle && may_ask(lock)) {
+        ask(*first, false);
+    }
+    rearm(lock);
+    erase_if_idle(lock);
+}
+
+bool Node::Impl::may_ask(Lock& lock) {
+    if (!open_ || knows_held(lock) || now_ < lock.check_at) return false;
+    if (lock.asked_at == Time{}) return true;
+    // A bounded number of second looks per second and node, the longest due first.
+    if (now_ - checks_window_ >= std::chrono::seconds(1)) {
+        checks_window_ = now_;
+        checks_ = 0;
+    }
+    if (checks_ >= options_.checks_per_second) {
+        lock.check_at = checks_window_ + std::chrono::seconds(1);
+        return false;
+    }
+    ++checks_;
+    return true;
+}
+
+void Node::Impl::granted(Request& request, Reply& reply, Time sent) {
+    Lock& lock = *request.lock;
+    GrantRecord& record = *reply.record;
+    const Time end = told_end(sent, record.left);
+    const char* const too_little = worth_too_little(request.command.require, tier_, shared_);
+    if (request.given_up || end <= now_ || too_little != nullptr) {
+        const bool late = !request.given_up && too_little == nullptr;
+        if (too_little != nullptr && !request.given_up) {
+            fail(request.command.ticket, ErrorWord::degraded,
+                 "the tier is " + tier_ + ", not " + too_little);
+            request.given_up = true;
+        }
+        undo(request);
+        if (!late) return drop(request);
+        // Its own lease was over before it could be told. Another attempt, if there is time.
+        request.attempt = {};
+        request.stage = Request::Stage::idle;
+        if (request.queued) return settle(lock);
+        fail(request.command.ticket, ErrorWord::nostore,
+             "the store is slower than the lease of " + std::to_string(to_ms(*request.command.ttl)) +
+                 " ms; nothing is held");
+        request.given_up = true;
+        return drop(request);
+    }
+    const auto hold = std::ranges::find_if(
+        record.holds, [&](const Hold& h) { return h.request == request.id; });
+    const Token token = hold->token;
+    const auto holds = static_cast<std::uint32_t>(record.holds.size());
+    const Fence fence = record.fence;
+    if (reply.status == Status::granted && lock.record && lock.record->fence != fence) {
+        drop_record(lock);  // the former grant ended without a word to this node
+    }
+    keep_record(lock, record, sent);
+    Holder holder{token, request.command.ticket.client, request.command.keep,
+                  request.command.release_on_close, std::nullopt};
+    if (request.command.expect) holder.expect_until = now_ + 3 * *request.command.expect;
+    set_holder(lock, std::move(holder));
+    if (reply.status == Status::adopted) {
+        ++counts_.adopted;
+    } else {
+        ++counts_.acquired;
+    }
+    if (wants_debug()) {
+        std::string text = grant_name(*lock.key, fence) + " granted to client " +
+                           request.command.client.str();
+        if (!request.command.owner.empty()) {
+            text += " owner " + printable(request.command.owner.view());
+        }
+        if (!request.command.trace.empty()) text += " trace " + printable(request.command.trace);
+        notice(Notice::Level::debug, "lock.granted", std::move(text));
+    }
+    answer(request.command.ticket,
+           Granted{token, fence, lock.record->lease_end - now_, holds, tier_});
+    request.given_up = true;
+    drop(request);
+}
+
+void Node::Impl::refused(Request& request, const Reply& reply) {
+    Lock& lock = *request.lock;
+    request.stage = Request::Stage::idle;
+    if (request.given_up) return drop(request);
+    const Ticket ticket = request.command.ticket;
+    switch (reply.status) {
+        case Status::held: break;
+        case Status::cancelled:
+            fail(ticket, ErrorWord::err, "cancelled: this REQ was cancelled");
+            request.given_up = true;
+            return drop(request);
+        case Status::holds_full:
+            fail(ticket, ErrorWord::limit,
+                 "at most " + std::to_string(holds_per_lock_max) + " holds of a lock and " +
+                     std::to_string(attempts_per_hold_max) + " sendings of one REQ");
+            request.given_up = true;
+            return drop(request);
+        default:
+            fail(ticket, ErrorWord::err,
+                 "the store's key of this lock is in use by something else: latchd did not write "
+                 "its value");
+            request.given_up = true;
+            return drop(request);
+    }
+    ++counts_.contended;
+    if (!request.queued || now_ >= request.wait_until) {
+        if (request.queued) ++counts_.wait_timeouts;
+        answer(ticket, Refused{});
+        request.given_up = true;
+        return drop(request);
+    }
+    if (head(lock) == &request && reply.fence_seen != 0) {
+        // Held elsewhere: look again when its lease must have ended, and every wake_check
+        // (doubling) for what this node was not told. A lease that was renewed meanwhile is not
+        // looked at more often than once per wake_check.
+        const bool same = lock.fence_seen == reply.fence_seen;
+        lock.fence_seen = reply.fence_seen;
+        lock.free_at = now_ + reply.left;
+        lock.check_interval = same ? std::min(2 * lock.check_interval,
+                                              std::max(reply.left, options_.wake_check))
+                                   : options_.wake_check;
+        const Duration over = reply.left + std::chrono::milliseconds(1);
+        lock.check_at = now_ + std::min(lock.check_interval, over);
+        if (same) lock.check_at = std::max(lock.check_at, lock.asked_at + options_.wake_check);
+    }
+    settle(lock);
+}
+
+void Node::Impl::ask_failed(Request& request, Failure failure, const std::string& text) {
+    Lock& lock = *request.lock;
+    if (request.given_up) {
+        if (failure == Failure::in_doubt) undo(request);
+        return drop(request);
+    }
+    if (failure == Failure::in_doubt) {
+        request.stage = Request::Stage::doubtful;
+        return settle(lock);
+    }
+    request.stage = Request::Stage::idle;
+    const bool says_no = failure == Failure::refused || failure == Failure::clock;
+    if (says_no && !request.queued) {
+        fail(request.command.ticket, ErrorWord::nostore, text);
+        request.given_up = true;
+        return drop(request);
+    }
+    if (open_) {
+        lock.check_at = now_ + options_.wake_check / 10;
+        if (!request.queued) {
+            deadlines_.arm(request.timer, std::min(request.answer_by, lock.check_at));
+        }
+    }
+    settle(lock);
+}
+
+void Node::Impl::time_out(Request& request) {
+    Lock& lock = *request.lock;
+    if (request.ghost) return drop(request);
+    const Ticket ticket = request.command.ticket;
+    if (now_ < request.answer_by) {
+        if (!request.queued) {  // a second try of a LOCK without WAIT
+            deadlines_.arm(request.timer, request.answer_by);
+            if (open_ && request.stage == Request::Stage::idle) ask(request, false);
+            return;
+        }
+        const bool is_head = head(lock) == &request;
+        const bool has_news = knows_held(lock) || (open_ && (!is_head || lock.fence_seen != 0));
+        if (request.stage == Request::Stage::idle && has_news) {
+            ++counts_.wait_timeouts;
+            answer(ticket, Refused{});
+            request.given_up = true;
+            return drop(request);
+        }
+        // An answer of the store is under way, or the store is away: a little longer.
+        deadlines_.arm(request.timer, request.answer_by);
+        return;
+    }
+    const bool was_sent = request.stage != Request::Stage::idle;
+    if (was_sent) {
+        const Duration most = *request.command.ttl + request.command.delay.value_or(Duration{});
+        fail(ticket, ErrorWord::uncertain,
+             "max_ms=" + std::to_string(to_ms(most)) + " req=" + printable(request.id.view()));
+    } else {
+        fail(ticket, ErrorWord::nostore, nostore_text());
+    }
+    request.given_up = true;
+    if (request.stage == Request::Stage::doubtful) undo(request);
+    if (request.stage != Request::Stage::asked) return drop(request);
+    // Stays until its answer comes, to be undone then.
+    if (request.queued) --counts_.waiting;
+    request.queued = false;
+    std::erase(waiting_clients_[ticket.client], &request);
+    settle(lock);
+}
+
+// Takes this request's attempt out of the store, whatever became of it there.
+void Node::Impl::undo(Request& request) {
+    if (request.attempt.number == 0) return;
+    ++counts_.undone;
+    Undo wish{*request.lock->key, request.id, request.attempt, options_.name, std::nullopt};
+    Task& task = add_task(Task::Kind::undo, std::move(wish), request.lock, std::nullopt);
+    task.doubtful = request.stage == Request::Stage::doubtful;
+    task.try_until = now_ + options_.ttl_max + options_.answer_max;
+    start(task);
+}
+
+// Ends a request that has been answered or whose client is gone.
+void Node::Impl::drop(Request& request) {
+    Lock& lock = *request.lock;
+    if (request.queued && !request.ghost) --counts_.waiting;
+    const auto client = waiting_clients_.find(request.command.ticket.client);
+    if (client != waiting_clients_.end()) {
+        std::erase(client->second, &request);
+        if (client->second.empty()) waiting_clients_.erase(client);
+    }
+    deadlines_.disarm(request.timer);
+    std::erase(lock.requests, &request);
+    requests_.erase(request.self);
+    settle(lock);
+}
+
+void Node::Impl::client_left(Request& request) {
+    Lock& lock = *request.lock;
+    if (request.stage != Request::Stage::idle) {
+        if (request.queued) --counts_.waiting;
+        request.queued = false;
+        request.given_up = true;
+        deadlines_.disarm(request.timer);
+        if (request.stage == Request::Stage::doubtful) {
+            undo(request);
+            return drop(request);
+        }
+        return settle(lock);
+    }
+    if (!request.named || !request.queued) {
+        request.given_up = true;
+        return drop(request);
+    }
+    // Its place stays for a while: the client's library may come back with the same REQ.
+    --counts_.waiting;
+    request.ghost = true;
+    deadlines_.arm(request.timer, now_ + options_.place_kept);
+    settle(lock);
+}
+
+}  // namespace latchd::core

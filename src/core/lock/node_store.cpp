@@ -1,0 +1,338 @@
+// SPDX-FileCopyrightText: 2026 The latchd authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What a node does with its store: sending, doubts, opening and closing, and the end.
+//
+// An operation whose answer is lost is in doubt, and only that: it is sent again as soon as the
+// store can be reached (every operation is idempotent by attempt, token or request id), unless
+// its client was answered and nothing needs it any more. A store that says no was not in doubt.
+#include <algorithm>
+#include <utility>
+
+#include "node_impl.hpp"
+
+namespace latchd::core {
+
+std::string Node::Impl::nostore_text() const {
+    if (settling_) {
+        return "settling retry_ms=" + std::to_string(to_ms(options_.wake_check)) + " " +
+               closed_reason_;
+    }
+    return open_ ? "the store does not answer" : closed_reason_;
+}
+
+Task& Node::Impl::add_task(Task::Kind kind, Operation&& operation, Lock* lock,
+                           std::optional<Ticket> ticket) {
+    tasks_.emplace_back();
+    Task& task = tasks_.back();
+    task.self = std::prev(tasks_.end());
+    task.kind = kind;
+    task.operation = std::move(operation);
+    task.ticket = ticket;
+    task.lock = lock;
+    if (lock != nullptr) ++lock->busy;
+    task.answer_by = now_ + options_.answer_max;
+    task.timer.owner = &task;
+    task.timer.kind = timer_of_task;
+    return task;
+}
+
+// Sends a task's operation, or leaves it parked until the store opens.
+void Node::Impl::start(Task& task, Request* then) {
+    if (!open_) {
+        if (task.ticket && tasks_.size() > tasks_max) {
+            fail(*task.ticket, ErrorWord::limit,
+                 std::to_string(tasks_max) + " commands wait for the store already");
+            task.ticket.reset();
+        }
+    } else {
+        const std::uint64_t id = ++operations_;
+        flights_.emplace(id, Flight{&task, then, now_});
+        task.under_way = true;
+        Operation operation = task.operation;
+        if (auto* const release = std::get_if<Release>(&task.operation)) {
+            release->then.reset();  // sent again, it only releases
+        } else if (auto* const undo = std::get_if<Undo>(&operation)) {
+            if (task.doubtful && !kill_works_) {
+                undo->tombstone = options_.ttl_max + options_.answer_max;
+            }
+        }
+        out_->push_back(Submit{OperationId{id}, std::move(operation)});
+    }
+    deadlines_.arm(task.timer, task.ticket ? task.answer_by : std::max(task.try_until, now_));
+}
+
+void Node::Impl::finish(Task& task) {
+    Lock* const lock = task.lock;
+    deadlines_.disarm(task.timer);
+    tasks_.erase(task.self);
+    if (lock == nullptr) return;
+    --lock->busy;
+    settle(*lock);
+}
+
+void Node::Impl::time_out(Task& task) {
+    if (task.ticket) {
+        const Ticket ticket = *task.ticket;
+        task.ticket.reset();
+        const bool is_read = task.kind == Task::Kind::info || task.kind == Task::Kind::list ||
+                             task.kind == Task::Kind::fence;
+        if (!is_read && (task.under_way || task.doubtful)) {
+            const Lock& lock = *task.lock;
+            const Duration left = lock.record ? lock.record->lease_end - now_ : options_.ttl_max;
+            const bool is_unlock = task.kind == Task::Kind::unlock;
+            fail(ticket, ErrorWord::uncertain,
+                 "max_ms=" + std::to_string(std::max<std::int64_t>(to_ms(left), 0)) +
+                     (is_unlock ? " the release is carried out once the store answers"
+                                : " the store has not answered"));
+        } else {
+            fail(ticket, ErrorWord::nostore, nostore_text());
+        }
+    }
+    if (now_ < task.try_until) {
+        deadlines_.arm(task.timer, task.try_until);
+        return;
+    }
+    if (task.kind == Task::Kind::keep && !task.under_way) task.lock->renewing = false;
+    if (!task.under_way) finish(task);
+}
+
+void Node::Impl::task_failed(Task& task, Failure failure, const std::string& text) {
+    task.under_way = false;
+    if (failure == Failure::in_doubt) task.doubtful = true;
+    const bool says_no = failure == Failure::refused || failure == Failure::clock;
+    if (says_no && task.ticket) {
+        fail(*task.ticket, ErrorWord::nostore, text);
+        task.ticket.reset();
+    }
+    if (task.kind == Task::Kind::keep) {
+        // The lease has time left: the watchdog tries again with a task of its own.
+        task.lock->renewing = false;
+        return finish(task);
+    }
+    if (!task.ticket && now_ >= task.try_until) {
+        if (task.kind == Task::Kind::unlock) task.lock->releasing = false;
+        return finish(task);
+    }
+    // Parked until the store opens; where it is open and said no, tried again in a while.
+    const Time until = task.ticket ? task.answer_by : task.try_until;
+    deadlines_.arm(task.timer, open_ ? std::min(until, now_ + options_.wake_check) : until);
+}
+
+void Node::Impl::on(StoreReplied&& event) {
+    const auto it = flights_.find(static_cast<std::uint64_t>(event.id));
+    if (it == flights_.end()) return;
+    const Flight flight = it->second;
+    flights_.erase(it);
+    if (Task* const task = flight.task; task != nullptr) {
+        task->under_way = false;
+        Reply& reply = event.reply.reply;
+        switch (task->kind) {
+            case Task::Kind::unlock: unlocked(*task, reply); break;
+            case Task::Kind::renew: renewed(*task, reply, flight.sent); break;
+            case Task::Kind::keep: kept(*task, reply, flight.sent); break;
+            case Task::Kind::undo: break;
+            case Task::Kind::cancel: cancelled(*task, reply); break;
+            case Task::Kind::force: forced(*task, reply); break;
+            case Task::Kind::restore: restored(*task, reply, flight.sent); break;
+            case Task::Kind::info:
+            case Task::Kind::fence:
+            case Task::Kind::list: viewed(*task, event.reply); break;
+        }
+        if (flight.request == nullptr) return finish(*task);
+    }
+    Reply& reply = flight.task != nullptr ? *event.reply.then : event.reply.reply;
+    Request& request = *flight.request;
+    request.stage = Request::Stage::idle;
+    const bool is_grant = reply.status == Status::granted || reply.status == Status::adopted ||
+                          reply.status == Status::reentered;
+    Task* const task = flight.task;
+    if (is_grant) {
+        granted(request, reply, flight.sent);
+    } else {
+        refused(request, reply);
+    }
+    if (task != nullptr) finish(*task);
+}
+
+void Node::Impl::on(StoreFailed&& event) {
+    const auto it = flights_.find(static_cast<std::uint64_t>(event.id));
+    if (it == flights_.end()) return;
+    const Flight flight = it->second;
+    flights_.erase(it);
+    if (flight.request != nullptr) ask_failed(*flight.request, event.failure, event.text);
+    if (flight.task != nullptr) task_failed(*flight.task, event.failure, event.text);
+}
+
+// Puts back what this node keeps, into a store that was replaced while it did.
+void Node::Impl::restore_all() {
+    restore_wanted_ = false;
+    std::vector<Lock*> locks;
+    for (auto& [key, lock] : locks_) {
+        if (lock.record && lock.record->is_leased(now_) && !lock.releasing) locks.push_back(&lock);
+    }
+    for (Lock* const lock : locks) {
+        Restore wish{to_record(*lock->key, *lock->record, now_), !shared_};
+        Task& task = add_task(Task::Kind::restore, std::move(wish), lock, std::nullopt);
+        task.try_until = lock->record->lease_end;
+        start(task);
+    }
+}
+
+void Node::Impl::restored(Task& task, Reply& reply, Time sent) {
+    Lock& lock = *task.lock;
+    const GrantRecord& asked = std::get<Restore>(task.operation).record;
+    if (!lock.record || lock.record->fence != asked.fence) return;
+    if (reply.status != Status::restored) {
+        ++counts_.lost;
+        return lease_ended(lock, "lost with its store");
+    }
+    const Fence former = lock.record->fence;
+    const std::vector<Holder> holders = lock.holders;
+    keep_record(lock, *reply.record, sent);
+    if (lock.record->fence != former) {
+        out_->push_back(JournalDrop{*lock.key, former});
+        out_->push_back(JournalPut{to_record(*lock.key, *lock.record, now_)});
+        happened(Happened::Kind::failover, lock, "the store was replaced");
+    }
+}
+
+void Node::Impl::on(StoreOpened&& event) {
+    const bool is_new = epoch_ != event.epoch;
+    open_ = true;
+    settling_ = false;
+    tier_ = std::move(event.tier);
+    shared_ = event.shared;
+    margin_ = event.margin;
+    kill_works_ = event.kill_works;
+    epoch_ = event.epoch;
+    if (is_new || restore_wanted_) restore_all();
+
+    // What was parked, in the order of its arrival; then the requests.
+    std::vector<Task*> parked;
+    for (Task& task : tasks_) {
+        if (!task.under_way) parked.push_back(&task);
+    }
+    for (Task* const task : parked) start(*task);
+    std::vector<Request*> requests;
+    for (Request& request : requests_) requests.push_back(&request);
+    for (Request* const request : requests) {
+        if (request->ghost) continue;
+        const bool again = request->stage == Request::Stage::doubtful;
+        if (again || (request->stage == Request::Stage::idle && !request->queued)) {
+            ask(*request, false);
+        }
+    }
+    std::vector<Lock*> locks;
+    for (auto& [key, lock] : locks_) {
+        if (lock.requests.empty()) continue;
+        if (!knows_held(lock)) lock.check_at = now_;
+        locks.push_back(&lock);
+    }
+    for (Lock* const lock : locks) settle(*lock);
+}
+
+void Node::Impl::on(StoreClosed&& event) {
+    open_ = false;
+    settling_ = event.settling;
+    closed_reason_ = std::move(event.reason);
+}
+
+void Node::Impl::on(MessagesResumed&&) {
+    messages_since_ = now_;
+    std::vector<Lock*> locks;
+    for (auto& [key, lock] : locks_) {
+        if (!lock.requests.empty() && lock.record) {
+            lock.check_at = now_;
+            locks.push_back(&lock);
+        }
+    }
+    for (Lock* const lock : locks) settle(*lock);
+}
+
+void Node::Impl::on(Restarted&& event) {
+    for (GrantRecord& record : event.records) {
+        Lock& lock = lock_of(record.key);
+        if (lock.record) continue;
+        lock.record = keep(record, now_);
+        lock.confirmed_at = Time::min();
+        lock.free_at = now_ + record.left + record.delay;
+        lock.check_at = lock.free_at;
+        lock.keep_at = lock.record->lease_end;
+        ++counts_.held;
+        ++held_[record.key.resource];
+        rearm(lock);
+    }
+    restore_wanted_ = true;
+    if (open_) restore_all();
+}
+
+void Node::Impl::on(DrainStarted&&) {
+    if (draining_) return;
+    draining_ = true;
+    drain_by_ = now_ + options_.answer_max;
+    std::vector<Request*> waiting;
+    for (Request& request : requests_) waiting.push_back(&request);
+    for (Request* const request : waiting) {
+        const bool was_sent = request->stage != Request::Stage::idle;
+        if (!request->given_up && !request->ghost) {
+            if (was_sent && !request->queued) continue;  // its answer is about to come
+            fail(request->command.ticket, ErrorWord::nostore, "draining; ask another node");
+        }
+        if (request->stage == Request::Stage::asked) {
+            if (request->queued && !request->ghost) --counts_.waiting;
+            request->queued = false;
+            request->given_up = true;
+            deadlines_.disarm(request->timer);
+            continue;
+        }
+        request->given_up = true;
+        if (request->stage == Request::Stage::doubtful) undo(*request);
+        drop(*request);
+    }
+    std::vector<Lock*> kept_locks;
+    for (auto& [key, lock] : locks_) {
+        if (lock.record && is_kept(lock) && !lock.releasing) kept_locks.push_back(&lock);
+    }
+    for (Lock* const lock : kept_locks) {
+        std::vector<Token> to_release;
+        for (const Holder& holder : lock->holders) {
+            if (holder.keep && holder.release_on_close) to_release.push_back(holder.token);
+        }
+        for (const Token& token : to_release) {
+            Release wish{*lock->key, token, options_.name, std::nullopt};
+            Task& task = add_task(Task::Kind::unlock, std::move(wish), lock, std::nullopt);
+            task.had_token = true;
+            task.try_until = drain_by_;
+            start(task);
+        }
+        if (to_release.size() < lock->record->holds.size() && !lock->renewing) renew_kept(*lock);
+    }
+}
+
+void Node::Impl::check_drained() {
+    if (!draining_ || drained_) return;
+    if (now_ < drain_by_ && !(flights_.empty() && tasks_.empty() && requests_.empty())) return;
+    drained_ = true;
+    out_->push_back(Drained{});
+}
+
+void Node::Impl::pop_timers() {
+    while (Timer* const timer = deadlines_.pop(now_)) {
+        switch (timer->kind) {
+            case timer_of_request: time_out(*static_cast<Request*>(timer->owner)); break;
+            case timer_of_lock: on_timer(*static_cast<Lock*>(timer->owner)); break;
+            default: {
+                Task& task = *static_cast<Task*>(timer->owner);
+                const Time until = task.ticket ? task.answer_by : task.try_until;
+                if (open_ && !task.under_way && now_ < until) {
+                    start(task);
+                } else {
+                    time_out(task);
+                }
+            }
+        }
+    }
+}
+
+}  // namespace latchd::core
