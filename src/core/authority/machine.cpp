@@ -42,7 +42,7 @@ void Machine::on(Moment, Identified&& event, AuthorityActions& out) {
     identity_ = std::move(event.identity);
     if (identity_.role == Role::replica) {
         const std::string reason = "the server is a replica";
-        stop(reason, out);
+        stop(reason, false, out);
         state_ = State::away;
         out.emplace_back(DropConnection{reason});
         return;
@@ -55,7 +55,7 @@ void Machine::on(Moment, Identified&& event, AuthorityActions& out) {
         case State::serving:
             // With each probe: still the recorded process. Else the record decides what follows.
             if (!is_same_store(served_->store)) {
-                stop("the server is another process", out);
+                stop("the server is another process", true, out);
                 look(false, out);
             }
             return;
@@ -66,7 +66,7 @@ void Machine::on(Moment, Identified&& event, AuthorityActions& out) {
 }
 
 void Machine::on(Moment, ConnectionLost&& event, AuthorityActions& out) {
-    stop(std::move(event.reason), out);
+    stop(std::move(event.reason), false, out);
     state_ = State::away;
 }
 
@@ -197,7 +197,7 @@ void Machine::begin(Moment at, const Sight& sight, std::string reason, Authority
     // Nobody here knows this cluster, so no lock of it can be lost.
     first_settle_.reset();
     if (recorded == 0 && highest_ == 0) first_settle_ = next.nonce;
-    stop("settling epoch " + std::to_string(next.epoch) + ": " + next.reason, out);
+    stop("settling epoch " + std::to_string(next.epoch) + ": " + next.reason, true, out);
     out.emplace_back(Notice{Notice::Level::info, "authority.settling",
                             "epoch " + std::to_string(next.epoch) + ": " + next.reason});
     out.emplace_back(Settle{sight.record, std::move(next)});
@@ -206,7 +206,7 @@ void Machine::begin(Moment at, const Sight& sight, std::string reason, Authority
 
 void Machine::wait_or_open(Moment at, const Sight& sight, AuthorityActions& out) {
     const Record& record = *sight.record;
-    stop("settling epoch " + std::to_string(record.epoch) + ": " + record.reason, out);
+    stop("settling epoch " + std::to_string(record.epoch) + ": " + record.reason, true, out);
     if (!settling_ || settling_->epoch != record.epoch || settling_->nonce != record.nonce) {
         const bool at_once = first_settle_ == record.nonce;
         settling_ = Settling{record.epoch, record.nonce,
@@ -242,7 +242,7 @@ void Machine::serve(const Sight& sight, AuthorityActions& out) {
     last_served_ = record;
     settling_.reset();
     wish_.reset();
-    paused_for_.clear();
+    stopped_for_.clear();
     state_ = State::serving;
     const Known known{record.uuid, record.epoch};
     if (!(known == known_)) {
@@ -281,18 +281,18 @@ ClusterUuid Machine::uuid_for(const Sight& sight) {
 
 // ---- what several of them do -----------------------------------------------------------------
 
-void Machine::stop(std::string reason, AuthorityActions& out) {
-    if (!served_) return;
+void Machine::stop(std::string reason, bool settling, AuthorityActions& out) {
+    if (!served_ && reason == stopped_for_) return;
     served_.reset();
-    out.emplace_back(StopServing{std::move(reason)});
+    stopped_for_ = reason;
+    out.emplace_back(StopServing{std::move(reason), settling});
 }
 
 void Machine::pause(Moment at, std::string reason, AuthorityActions& out) {
-    stop(reason, out);
-    if (paused_for_ != reason) {
+    if (served_ || reason != stopped_for_) {
         out.emplace_back(Notice{Notice::Level::error, "authority.refused", reason});
-        paused_for_ = std::move(reason);
     }
+    stop(std::move(reason), false, out);
     next_look_ = at.now + options_.retry;
     state_ = State::pausing;
 }

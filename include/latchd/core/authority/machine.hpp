@@ -82,8 +82,10 @@ struct Serve {
     bool same_locks = true;   // false: locks of the epoch served before are void now
     bool same_epoch = false;  // served before by this process: clock offsets stay
 };
+// Said again when the reason changes.
 struct StopServing {
     std::string reason;
+    bool settling = false;  // a new epoch is about to open
 };
 // This connection leads to nothing that may serve: close it, resolve the name again.
 struct DropConnection {
@@ -159,7 +161,7 @@ private:
     void begin(Moment at, const Sight& sight, std::string reason, AuthorityActions& out);
     void wait_or_open(Moment at, const Sight& sight, AuthorityActions& out);
     void serve(const Sight& sight, AuthorityActions& out);
-    void stop(std::string reason, AuthorityActions& out);
+    void stop(std::string reason, bool settling, AuthorityActions& out);
     void pause(Moment at, std::string reason, AuthorityActions& out);
     void look(bool with_identity, AuthorityActions& out);
     void ask_for_epoch(std::string reason, AuthorityActions& out);
@@ -182,7 +184,7 @@ private:
     std::uint32_t counter_seen_ = 0;     // of last_served_
     std::optional<Nonce> own_open_;      // of the Open that is outstanding or was the last
     std::optional<Nonce> first_settle_;  // of a cluster's first epoch: no grace
-    std::string paused_for_;             // said once, not with each retry
+    std::string stopped_for_;            // said once, not with each retry
     std::optional<Settling> settling_;
     std::optional<Wish> wish_;
     Time next_look_{};
