@@ -1,0 +1,18 @@
+// SPDX-FileCopyrightText: 2026 The latchd authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <latchd/base/time.hpp>
+#include <latchd/core/lock/record.hpp>
+
+namespace latchd::server {
+
+// Where the node writes its grants down before it tells them. Loop thread only.
+class GrantLog {
+public:
+    virtual ~GrantLog() = default;
+    virtual void put(const core::GrantRecord& record, Time now) = 0;
+    virtual void drop(const LockKey& key, Fence fence) = 0;
+};
+
+}  // namespace latchd::server

@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: 2026 The latchd authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <latchd/command/host.hpp>
+#include <latchd/command/options.hpp>
+#include <latchd/core/lock/node.hpp>
+#include <latchd/server/grant_log.hpp>
+#include <latchd/server/options.hpp>
+#include <latchd/store/port.hpp>
+
+namespace boost::asio {
+class io_context;
+}
+
+namespace latchd::server {
+
+// Everything that a Server is made of.
+struct Parts {
+    Options options;
+    command::Options command;
+    core::NodeOptions node;
+    std::vector<command::Setting> settings;  // what CONFIG GET shows, secrets masked
+    core::Registry* registry = nullptr;      // outlives the server
+    core::NameSource* names = nullptr;       // outlives the server
+    GrantLog* grants = nullptr;              // outlives the server; nullptr: nothing is kept
+    // The drain is over and the process was asked to end.
+    std::function<void()> on_finished;
+};
+
+// One node: listeners, sessions, the core and its store, on one loop. Loop thread only.
+//
+//     Server server(context, std::move(parts));
+//     auto store = make_store(server.sink());
+//     server.attach(*store);
+//     server.listen();                            // throws std::system_error
+//     store->start();
+//     context.run();
+//
+// Order at the end: finish() or the server's destructor, the store after it.
+class Server {
+public:
+    Server(boost::asio::io_context& context, Parts parts);
+    ~Server();
+    Server(const Server&) = delete;
+    Server& operator=(const Server&) = delete;
+
+    [[nodiscard]] store::Sink& sink() noexcept;
+    void attach(store::Store& store);
+
+    // Binds and listens. Throws std::runtime_error whose text names the address and the reason.
+    void listen();
+    // As bound: with the kernel's port where 0 was asked for.
+    [[nodiscard]] const std::vector<Endpoint>& endpoints() const noexcept;
+
+    // Stops accepting, tells waiters, has KEEP locks renewed once more and ONCLOSE ones released,
+    // flushes replies, closes connections, then calls on_finished. Takes two seconds at most.
+    // Again: no effect.
+    void finish();
+
+private:
+    class Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace latchd::server

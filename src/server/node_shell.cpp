@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: 2026 The latchd authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "node_shell.hpp"
+
+#include <latchd/runtime/clock.hpp>
+#include <latchd/telemetry/log.hpp>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+namespace latchd::server {
+namespace {
+
+telemetry::Level level_of(core::Notice::Level level) noexcept {
+    switch (level) {
+        case core::Notice::Level::debug: return telemetry::Level::debug;
+        case core::Notice::Level::info: return telemetry::Level::info;
+        case core::Notice::Level::warning: return telemetry::Level::warning;
+        case core::Notice::Level::error: return telemetry::Level::error;
+    }
+    return telemetry::Level::error;
+}
+
+}  // namespace
+
+NodeShell::NodeShell(boost::asio::io_context& context, Parts parts, Audience& audience)
+    : context_(context),
+      audience_(audience),
+      grants_(parts.grants),
+      node_(std::move(parts.options), *parts.registry, *parts.names),
+      deadline_(context, [this] { on_deadline(); }),
+      now_(runtime::boot_time()) {}
+
+NodeShell::~NodeShell() = default;
+
+void NodeShell::refresh_now() noexcept { now_ = std::max(now_, runtime::boot_time()); }
+
+void NodeShell::begin_turn() {
+    in_turn_ = true;
+    refresh_now();
+}
+
+void NodeShell::end_turn() {
+    if (stopped_) return;
+    in_turn_ = true;  // what the flush handles belongs to this turn
+    audience_.turn_ended();
+    in_turn_ = false;
+    if (stopped_) return;
+    deadline_.arm(now_, node_.next_deadline());
+}
+
+void NodeShell::deliver(core::Event&& event) {
+    if (stopped_) return;
+    if (in_turn_) return handle(std::move(event));
+    refresh_now();
+    handle(std::move(event));
+    if (std::exchange(end_posted_, true)) return;
+    boost::asio::post(context_, [this] {
+        end_posted_ = false;
+        end_turn();
+    });
+}
+
+void NodeShell::handle(core::Event&& event) {
+    if (stopped_) return;
+    if (stepping_) {
+        queue_.push_back(std::move(event));
+        return;
+    }
+    stepping_ = true;
+    step(std::move(event));
+    // Carrying out an action may have queued more, and so may the handling of these.
+    for (std::size_t i = 0; i < queue_.size(); ++i) {
+        core::Event next = std::move(queue_[i]);
+        step(std::move(next));
+    }
+    queue_.clear();
+    stepping_ = false;
+}
+
+void NodeShell::step(core::Event&& event) {
+    note_store(event);
+    actions_.clear();
+    node_.step(now_, std::move(event), actions_);
+    for (core::Action& action : actions_) carry_out(action);
+}
+
+void NodeShell::carry_out(core::Action& action) {
+    std::visit(
+        [this](auto& act) {
+            using T = std::decay_t<decltype(act)>;
+            if constexpr (std::is_same_v<T, core::Answer>) {
+                audience_.answered(act.ticket, act.outcome);
+            } else if constexpr (std::is_same_v<T, core::Submit>) {
+                store_->submit(act.id, std::move(act.operation));
+            } else if constexpr (std::is_same_v<T, core::JournalPut>) {
+                if (grants_ != nullptr) grants_->put(act.record, now_);
+            } else if constexpr (std::is_same_v<T, core::JournalDrop>) {
+                if (grants_ != nullptr) grants_->drop(act.key, act.fence);
+            } else if constexpr (std::is_same_v<T, core::Happened>) {
+                audience_.happened(act);
+            } else if constexpr (std::is_same_v<T, core::Notice>) {
+                telemetry::log(level_of(act.level), act.event, act.text);
+            } else {
+                static_assert(std::is_same_v<T, core::Drained>);
+                audience_.drained();
+            }
+        },
+        action);
+}
+
+void NodeShell::note_store(const core::Event& event) {
+    if (const auto* opened = std::get_if<core::StoreOpened>(&event)) {
+        view_.open = true;
+        view_.tier = opened->tier;
+        view_.epoch = opened->epoch;
+        ++view_.openings;
+        telemetry::log(telemetry::Level::info,
+                       "store.opened",
+                       "tier " + opened->tier + " serves in epoch " +
+                           std::to_string(opened->epoch));
+    } else if (const auto* closed = std::get_if<core::StoreClosed>(&event)) {
+        const bool is_change = view_.open || view_.reason != closed->reason;
+        view_.open = false;
+        view_.reason = closed->reason;
+        if (is_change) {
+            telemetry::log(telemetry::Level::warning,
+                           "store.closed",
+                           closed->reason + "; commands that need it are answered NOSTORE");
+        }
+    }
+}
+
+void NodeShell::on_deadline() {
+    if (stopped_) return;
+    begin_turn();
+    handle(core::TimePassed{});
+    end_turn();
+}
+
+void NodeShell::stop() {
+    stopped_ = true;
+    deadline_.stop();
+}
+
+}  // namespace latchd::server

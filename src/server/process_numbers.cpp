@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: 2026 The latchd authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "process_numbers.hpp"
+
+#include <malloc.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+namespace latchd::server {
+namespace {
+
+std::uint64_t usec_of(const timeval& time) {
+    return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000u +
+           static_cast<std::uint64_t>(time.tv_usec);
+}
+
+std::uint64_t resident_bytes() {
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen("/proc/self/statm", "re"),
+                                                               &std::fclose);
+    unsigned long total = 0;
+    unsigned long resident = 0;
+    if (!file || std::fscanf(file.get(), "%lu %lu", &total, &resident) != 2) return 0;
+    return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace
+
+void read_process_numbers(command::ProcessInfo& info) {
+    info.pid = ::getpid();
+    utsname name{};
+    if (::uname(&name) == 0) {
+        info.os = std::string(name.sysname) + " " + name.release + " " + name.machine;
+    }
+    std::array<char, 4096> path{};
+    const ssize_t length = ::readlink("/proc/self/exe", path.data(), path.size());
+    if (length > 0) info.executable.assign(path.data(), static_cast<std::size_t>(length));
+    info.supervised = std::getenv("NOTIFY_SOCKET") != nullptr ? "systemd" : "no";
+
+    rusage usage{};
+    if (::getrusage(RUSAGE_SELF, &usage) == 0) {
+        info.cpu_user_usec = usec_of(usage.ru_utime);
+        info.cpu_system_usec = usec_of(usage.ru_stime);
+        info.memory_peak = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024u;
+    }
+    info.memory_rss = resident_bytes();
+    info.memory_used = ::mallinfo2().uordblks;
+}
+
+std::int64_t wall_clock_usec() noexcept {
+    return std::chrono::duration_cast<std::chrono::microseconds>(
+               std::chrono::system_clock::now().time_since_epoch())
+        .count();
+}
+
+}  // namespace latchd::server

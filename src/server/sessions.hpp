@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: 2026 The latchd authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "listener.hpp"
+#include "node_shell.hpp"
+#include "session.hpp"
+
+namespace latchd::server {
+
+struct SessionCounts {
+    std::uint64_t received = 0;  // connections accepted
+    std::uint64_t rejected = 0;  // over a limit
+    std::uint64_t overrun = 0;   // closed because their messages didn't fit
+    std::uint64_t bytes_in = 0;
+    std::uint64_t bytes_out = 0;
+};
+
+// The connections of one loop, and which of them have something to do before the turn ends.
+// Loop thread only.
+class Sessions final : public SessionHome {
+public:
+    Sessions(const SessionLimits& limits, TcpOptions tcp, NodeShell& shell);
+    ~Sessions() override;
+
+    void attach(command::Dispatcher& dispatcher) noexcept { dispatcher_ = &dispatcher; }
+
+    // Takes over an accepted connection, or refuses it as Redis does.
+    void accept(boost::asio::io_context& context, Accepted&& accepted);
+
+    [[nodiscard]] Session* find(ClientId id) noexcept;
+    void visit(const std::function<void(const Session&)>& visit) const;  // in the order of ids
+    [[nodiscard]] std::size_t size() const noexcept { return sessions_.size(); }
+    [[nodiscard]] SessionCounts counts() const;
+
+    void answered(const core::Ticket& ticket, const core::Outcome& outcome);
+    void flush_turn();
+    void on_tick();  // a few times a second
+
+    void finish_all();
+    void close_all();
+
+    [[nodiscard]] command::Dispatcher& dispatcher() override { return *dispatcher_; }
+    [[nodiscard]] Time now() const override { return shell_.now(); }
+    void refresh_now() override { shell_.refresh_now(); }
+    void begin_turn() override { shell_.begin_turn(); }
+    void end_turn() override { shell_.end_turn(); }
+    void touch(Session& session) override;
+    void start_command(core::ClientCommand&& command) override;
+    void closed(Session& session) override;
+
+private:
+    using Entry = std::shared_ptr<Session>;
+
+    void refuse(Accepted&& accepted);
+    void look_for_ends();
+    void close_idle();
+
+    SessionLimits limits_;
+    TcpOptions tcp_;
+    NodeShell& shell_;
+    command::Dispatcher* dispatcher_ = nullptr;
+    std::unordered_map<std::uint64_t, Entry> sessions_;
+    std::unordered_map<std::uint64_t, Duration> idle_limits_;  // of those that have one
+    std::vector<Session*> touched_;
+    std::vector<Entry> closed_;  // until the turn ends
+    std::uint64_t last_id_ = 0;
+    std::uint32_t ticks_ = 0;
+    SessionCounts gone_;  // counts of connections that are closed
+};
+
+}  // namespace latchd::server
