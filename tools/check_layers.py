@@ -25,7 +25,7 @@ EDGES = {
     "runtime": ["base"],
     "store": ["base", "core"],
     "store/local": ["base", "core", "runtime", "store", "telemetry"],
-    "store/redis": ["base", "core", "runtime", "store", "telemetry"],
+    "store/redis": ["base", "core", "resp", "runtime", "store", "telemetry"],
     # core and resp come with command, whose interface is made of their types.
     "server": ["base", "command", "core", "resp", "runtime", "store", "telemetry"],
     # and every module's options.hpp, see allowed_edge()

@@ -2,17 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <variant>
+#include "keys.hpp"
+#include "replies.hpp"
+#include "scripts.hpp"
 
 #include <latchd/core/authority/machine.hpp>
 #include <latchd/core/authority/types.hpp>
 #include <latchd/resp/value.hpp>
 
-#include "keys.hpp"
-#include "replies.hpp"
-#include "scripts.hpp"
+#include <cstdint>
+#include <string>
+#include <variant>
 
 // The authority record and the marker as Redis keeps them, where Redis arbitrates about itself:
 // hash latchd:record (uuid, epoch, state, nonce, run_id, replid, replid2, reason, since) and hash
@@ -31,10 +31,14 @@ struct AuthorityView {
 // The scripts must have been loaded (Scripts::append_load_authority); NOSCRIPT means load again.
 void append_authority_read(std::string& out, const Keys& keys, const Scripts& scripts);
 // Compares epoch, state and nonce of the record.
-void append_settle(std::string& out, const Keys& keys, const Scripts& scripts,
+void append_settle(std::string& out,
+                   const Keys& keys,
+                   const Scripts& scripts,
                    const core::authority::Settle& settle);
 // Compares epoch, state and nonce of the record, and epoch and nonce of the marker.
-void append_open(std::string& out, const Keys& keys, const Scripts& scripts,
+void append_open(std::string& out,
+                 const Keys& keys,
+                 const Scripts& scripts,
                  const core::authority::Open& open);
 
 // The reply of any of the three.

@@ -2,16 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-#include <span>
-#include <string>
-#include <string_view>
+#include "keys.hpp"
+#include "scripts.hpp"
 
 #include <latchd/base/time.hpp>
 #include <latchd/core/lock/operation.hpp>
 
-#include "keys.hpp"
-#include "scripts.hpp"
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
 
 // Commands for Redis, appended to a buffer that goes out in one write. Each append is one command
 // and gets one reply.
@@ -20,8 +20,8 @@ namespace latchd::store::redis {
 // What every script checks before it does anything; epoch and nonce are those of the scripts.
 struct Guard {
     std::uint32_t counter_seen = 0;  // the highest fence counter seen in this epoch
-    std::int64_t expected_ms = 0;    // what the server's clock should show (Unix time); 0: unchecked
-    Duration window{};               // how far off it may be, either way
+    std::int64_t expected_ms = 0;  // what the server's clock should show (Unix time); 0: unchecked
+    Duration window{};             // how far off it may be, either way
 };
 
 struct Target {

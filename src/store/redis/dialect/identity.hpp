@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <latchd/core/authority/types.hpp>
+
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
-
-#include <latchd/core/authority/types.hpp>
 
 namespace latchd::store::redis {
 

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <latchd/base/ids.hpp>
+
 #include <optional>
 #include <string>
 #include <string_view>
-
-#include <latchd/base/ids.hpp>
 
 namespace latchd::store::redis {
 

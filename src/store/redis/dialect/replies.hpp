@@ -2,6 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "keys.hpp"
+
+#include <latchd/core/lock/node.hpp>
+#include <latchd/core/lock/operation.hpp>
+#include <latchd/resp/value.hpp>
+
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -9,12 +15,6 @@
 #include <string_view>
 #include <variant>
 #include <vector>
-
-#include <latchd/core/lock/node.hpp>
-#include <latchd/core/lock/operation.hpp>
-#include <latchd/resp/value.hpp>
-
-#include "keys.hpp"
 
 // What Redis answered, in latchd's words. Nothing here throws on what a server may send: what
 // can't be understood is a Refusal in doubt.
@@ -36,7 +36,7 @@ enum class Cause : std::uint8_t {
 struct Refusal {
     core::Failure failure = core::Failure::in_doubt;
     Cause cause = Cause::other;
-    std::string text;  // what the server said, for the log and -NOSTORE
+    std::string text;            // what the server said, for the log and -NOSTORE
     std::int64_t server_ms = 0;  // clock: what it showed
 };
 
@@ -62,8 +62,10 @@ struct ScanPage {
 
 // The reply of append_list() with these keys. Rows: live records of this epoch and nonce (those
 // in their DELAY too) whose lock matches the pattern.
-[[nodiscard]] Answer read_list(const Keys& keys, std::span<const std::string> redis_keys,
-                               std::string_view pattern, const resp::Value& value);
+[[nodiscard]] Answer read_list(const Keys& keys,
+                               std::span<const std::string> redis_keys,
+                               std::string_view pattern,
+                               const resp::Value& value);
 
 // How many keys a sweep deleted.
 [[nodiscard]] std::variant<std::uint64_t, Refusal> read_sweep(const resp::Value& value);

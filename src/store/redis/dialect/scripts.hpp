@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <latchd/base/ids.hpp>
+
 #include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
-
-#include <latchd/base/ids.hpp>
 
 namespace latchd::store::redis {
 
@@ -24,7 +24,7 @@ enum class Script : std::uint8_t {
     list,
     sweep,
     probe,
-    authority_read,    // these three don't depend on an epoch: their text never changes
+    authority_read,  // these three don't depend on an epoch: their text never changes
     authority_settle,
     authority_open,
 };

@@ -1,0 +1,175 @@
+// SPDX-FileCopyrightText: 2026 The latchd authors
+// SPDX-License-Identifier: Apache-2.0
+#include "calls.hpp"
+
+#include "record_json.hpp"
+
+#include <latchd/resp/command_writer.hpp>
+
+#include <algorithm>
+#include <variant>
+
+// Durations travel as milliseconds. What makes a lock safer is rounded up (delay, bars), what a
+// holder relies on is rounded down (ttl), and what would mean "none" as 0 is at least 1.
+namespace latchd::store::redis {
+namespace {
+
+constexpr std::size_t guard_arguments = 5;
+constexpr std::size_t acquire_arguments = 13;
+
+enum class Clock : bool { unchecked, checked };
+
+std::int64_t ms_down(Duration d) noexcept { return std::max<std::int64_t>(to_ms(d), 0); }
+std::int64_t ms_up(Duration d) noexcept {
+    return std::max<std::int64_t>(std::chrono::ceil<std::chrono::milliseconds>(d).count(), 0);
+}
+std::int64_t at_least_1(std::int64_t ms) noexcept { return std::max<std::int64_t>(ms, 1); }
+
+// EVALSHA with the keys and the guard's arguments; `rest` arguments must follow.
+resp::CommandWriter begin(std::string& out,
+                          const Target& target,
+                          Script script,
+                          std::initializer_list<std::string_view> keys,
+                          std::size_t rest,
+                          Clock clock) {
+    resp::CommandWriter call(out, 4 + keys.size() + guard_arguments + rest);
+    call.argument("EVALSHA").argument(target.scripts.digest(script));
+    call.argument(static_cast<std::int64_t>(1 + keys.size())).argument(target.keys.marker());
+    for (const std::string_view key : keys) call.argument(key);
+    const Guard& guard = target.guard;
+    call.argument(std::int64_t{target.scripts.epoch()}).argument(target.scripts.nonce());
+    call.argument(std::int64_t{guard.counter_seen});
+    call.argument(clock == Clock::checked ? guard.expected_ms : 0).argument(ms_down(guard.window));
+    return call;
+}
+
+void append_acquire(resp::CommandWriter& call, const core::Acquire& wish) {
+    call.argument(wish.request.view()).argument(attempt_text(wish.attempt));
+    call.argument(wish.token.view()).argument(wish.owner.view()).argument(wish.node.view());
+    call.argument(wish.client.view()).argument(at_least_1(ms_down(wish.ttl)));
+    call.argument(wish.hold_max ? at_least_1(ms_down(*wish.hold_max)) : 0);
+    call.argument(std::int64_t{wish.renew_max}).argument(ms_up(wish.delay));
+    call.argument(ms_down(wish.retry_window)).argument(std::int64_t{wish.keep});
+    call.argument(std::int64_t{wish.join_only});
+}
+
+struct Append {
+    std::string& out;
+    const Target& target;
+
+    void operator()(const core::Acquire& o) const {
+        auto call = begin(out,
+                          target,
+                          Script::acquire,
+                          {target.keys.lock(o.key), target.keys.bar(o.key, o.request)},
+                          acquire_arguments,
+                          Clock::checked);
+        append_acquire(call, o);
+    }
+
+    void operator()(const core::Release& o) const {
+        const std::string lock = target.keys.lock(o.key);
+        if (!o.then) {
+            auto call = begin(out, target, Script::release, {lock}, 2, Clock::unchecked);
+            call.argument(o.token.view()).argument(o.node.view());
+            return;
+        }
+        auto call = begin(out,
+                          target,
+                          Script::release,
+                          {lock, target.keys.bar(o.key, o.then->request)},
+                          2 + acquire_arguments,
+                          Clock::checked);
+        call.argument(o.token.view()).argument(o.node.view());
+        append_acquire(call, *o.then);
+    }
+
+    void operator()(const core::Renew& o) const {
+        auto call = begin(out, target, Script::renew, {target.keys.lock(o.key)}, 4, Clock::checked);
+        call.argument(o.token.view()).argument(o.node.view());
+        call.argument(o.ttl ? at_least_1(ms_down(*o.ttl)) : 0).argument(std::int64_t{o.keep});
+    }
+
+    void operator()(const core::Undo& o) const {
+        auto call = begin(out,
+                          target,
+                          Script::undo,
+                          {target.keys.lock(o.key), target.keys.bar(o.key, o.request)},
+                          4,
+                          Clock::unchecked);
+        call.argument(o.request.view()).argument(attempt_text(o.attempt)).argument(o.node.view());
+        call.argument(o.tombstone ? at_least_1(ms_up(*o.tombstone)) : 0);
+    }
+
+    void operator()(const core::Cancel& o) const {
+        auto call = begin(out,
+                          target,
+                          Script::cancel,
+                          {target.keys.lock(o.key), target.keys.bar(o.key, o.request)},
+                          3,
+                          Clock::unchecked);
+        call.argument(o.request.view()).argument(o.node.view()).argument(at_least_1(ms_up(o.bar)));
+    }
+
+    void operator()(const core::Force& o) const {
+        auto call =
+            begin(out, target, Script::force, {target.keys.lock(o.key)}, 2, Clock::unchecked);
+        call.argument(o.node.view()).argument(o.fence ? std::to_string(*o.fence) : std::string());
+    }
+
+    void operator()(const core::Inspect& o) const {
+        begin(out, target, Script::inspect, {target.keys.lock(o.key)}, 0, Clock::unchecked);
+    }
+
+    void operator()(const core::Restore& o) const {
+        auto call = begin(
+            out, target, Script::restore, {target.keys.lock(o.record.key)}, 2, Clock::checked);
+        call.argument(restore_text(o.record)).argument(std::int64_t{o.keep_fence});
+    }
+
+    void operator()(const core::List& o) const { append_scan(out, target.keys, o); }
+};
+
+void append_many(std::string& out,
+                 const Target& target,
+                 Script script,
+                 std::span<const std::string> redis_keys) {
+    resp::CommandWriter call(out, 4 + redis_keys.size() + guard_arguments);
+    call.argument("EVALSHA").argument(target.scripts.digest(script));
+    call.argument(static_cast<std::int64_t>(1 + redis_keys.size()));
+    call.argument(target.keys.marker());
+    for (const std::string& key : redis_keys) call.argument(key);
+    call.argument(std::int64_t{target.scripts.epoch()}).argument(target.scripts.nonce());
+    call.argument(std::int64_t{target.guard.counter_seen});
+    call.argument(std::int64_t{0}).argument(std::int64_t{0});
+}
+
+}  // namespace
+
+void append_operation(std::string& out, const Target& target, const core::Operation& operation) {
+    std::visit(Append{out, target}, operation);
+}
+
+void append_scan(std::string& out, const Keys& keys, const core::List& list) {
+    resp::append_command(out,
+                         {"SCAN",
+                          std::to_string(list.cursor),
+                          "MATCH",
+                          keys.scan_pattern(list.pattern),
+                          "COUNT",
+                          std::to_string(std::max<std::uint32_t>(list.count, 1))});
+}
+
+void append_list(std::string& out, const Target& target, std::span<const std::string> redis_keys) {
+    append_many(out, target, Script::list, redis_keys);
+}
+
+void append_sweep(std::string& out, const Target& target, std::span<const std::string> redis_keys) {
+    append_many(out, target, Script::sweep, redis_keys);
+}
+
+void append_probe(std::string& out, const Target& target) {
+    begin(out, target, Script::probe, {}, 0, Clock::unchecked);
+}
+
+}  // namespace latchd::store::redis

@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: 2026 The latchd authors
+// SPDX-License-Identifier: Apache-2.0
+#include "keys.hpp"
+
+#include <latchd/base/glob.hpp>
+
+namespace latchd::store::redis {
+namespace {
+
+constexpr std::size_t resource_bytes_max = 64;
+constexpr std::size_t id_bytes_max = 128;
+
+bool is_plain(char c) noexcept {
+    return c >= 0x21 && c <= 0x7e && c != ':' && c != '%' && c != '{' && c != '}';
+}
+
+bool is_resource_byte(char c) noexcept {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.' || c == ':' || c == '-';
+}
+
+void append_encoded(std::string& out, char c) {
+    static constexpr std::string_view digits = "0123456789ABCDEF";
+    if (is_plain(c)) {
+        out += c;
+        return;
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    out += '%';
+    out += digits[byte >> 4];
+    out += digits[byte & 15];
+}
+
+void append_encoded(std::string& out, std::string_view text) {
+    for (const char c : text) append_encoded(out, c);
+}
+
+int digit_of(char c) noexcept {
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+    return -1;
+}
+
+// Only what append_encoded() writes: each name has one spelling.
+std::optional<std::string> decoded(std::string_view text) {
+    std::string out;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        if (is_plain(text[i])) {
+            out += text[i];
+            continue;
+        }
+        if (text[i] != '%' || i + 2 >= text.size()) return std::nullopt;
+        const int high = digit_of(text[i + 1]);
+        const int low = digit_of(text[i + 2]);
+        if (high < 0 || low < 0) return std::nullopt;
+        const char c = static_cast<char>(high * 16 + low);
+        if (is_plain(c)) return std::nullopt;
+        out += c;
+        i += 2;
+    }
+    return out;
+}
+
+bool is_resource(std::string_view text) noexcept {
+    if (text.empty() || text.size() > resource_bytes_max) return false;
+    for (const char c : text) {
+        if (!is_resource_byte(c)) return false;
+    }
+    return true;
+}
+
+}  // namespace
+
+Keys::Keys(std::string_view cluster) {
+    if (cluster != "default") {
+        prefix_ = cluster;
+        prefix_ += ':';
+    }
+    marker_ = prefix_ + "latchd:marker";
+    record_ = prefix_ + "latchd:record";
+    nodes_ = prefix_ + "latchd:nodes";
+}
+
+std::string Keys::lock(const LockKey& key) const {
+    std::string out;
+    out.reserve(prefix_.size() + 6 + key.resource.view().size() + key.id.view().size());
+    out += prefix_;
+    out += "lock:";
+    out += key.resource.view();
+    out += ':';
+    append_encoded(out, key.id.view());
+    return out;
+}
+
+std::string Keys::bar(const LockKey& key, const RequestId& request) const {
+    std::string out = prefix_;
+    out += "bar:{";
+    out += lock(key);
+    out += "}:";
+    append_encoded(out, request.view());
+    return out;
+}
+
+std::string Keys::node_channel(const NodeName& node) const {
+    std::string out = prefix_;
+    out += "latchd:node:";
+    out += node.view();
+    return out;
+}
+
+std::optional<LockKey> Keys::lock_of(std::string_view redis_key) const {
+    if (!redis_key.starts_with(prefix_)) return std::nullopt;
+    redis_key.remove_prefix(prefix_.size());
+    if (!redis_key.starts_with("lock:")) return std::nullopt;
+    redis_key.remove_prefix(5);
+    const std::size_t colon = redis_key.rfind(':');
+    if (colon == std::string_view::npos) return std::nullopt;
+    const std::string_view resource = redis_key.substr(0, colon);
+    std::optional<std::string> id = decoded(redis_key.substr(colon + 1));
+    if (!is_resource(resource) || !id || id->empty() || id->size() > id_bytes_max) {
+        return std::nullopt;
+    }
+    return LockKey{ResourceName(resource), LockId(std::move(*id))};
+}
+
+// The literal beginning of the pattern, as far as its spelling in a key is certain: up to the
+// second colon, which is `:` in a resource and `%3A` in an id.
+std::string Keys::scan_pattern(std::string_view pattern) const {
+    std::string out = prefix_ + "lock:";
+    bool seen_colon = false;
+    for (const char c : pattern) {
+        if (c == '*' || c == '?' || c == '[' || c == '\\' || (c == ':' && seen_colon)) break;
+        if (c == ':') {
+            seen_colon = true;
+            out += c;
+        } else {
+            append_encoded(out, c);
+        }
+    }
+    out += '*';
+    return out;
+}
+
+bool matches(std::string_view pattern, const LockKey& key) {
+    if (pattern.empty()) return true;
+    return glob_matches(pattern, key.resource.str() + ":" + key.id.str());
+}
+
+}  // namespace latchd::store::redis

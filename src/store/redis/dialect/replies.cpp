@@ -1,0 +1,208 @@
+// SPDX-FileCopyrightText: 2026 The latchd authors
+// SPDX-License-Identifier: Apache-2.0
+#include "replies.hpp"
+
+#include "record_json.hpp"
+#include "script_reply.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace latchd::store::redis {
+namespace {
+
+// Every error here comes before a script's first write, so nothing was executed: Redis checks its
+// state before each command of a script until that script has written.
+struct ErrorCode {
+    std::string_view word;
+    core::Failure failure;
+    Cause cause;
+};
+constexpr std::array<ErrorCode, 20> error_codes = {{
+    {"NOSCRIPT", core::Failure::stale, Cause::script_missing},
+    {"READONLY", core::Failure::refused, Cause::role},
+    {"MASTERDOWN", core::Failure::refused, Cause::role},
+    {"MOVED", core::Failure::refused, Cause::role},
+    {"ASK", core::Failure::refused, Cause::role},
+    {"LOADING", core::Failure::refused, Cause::loading},
+    {"OOM", core::Failure::refused, Cause::unwell},
+    {"MISCONF", core::Failure::refused, Cause::unwell},
+    {"NOREPLICAS", core::Failure::refused, Cause::unwell},
+    {"BUSY", core::Failure::refused, Cause::unwell},
+    {"CLUSTERDOWN", core::Failure::refused, Cause::unwell},
+    {"TRYAGAIN", core::Failure::refused, Cause::unwell},
+    {"CROSSSLOT", core::Failure::refused, Cause::unwell},
+    {"NOAUTH", core::Failure::refused, Cause::access},
+    {"WRONGPASS", core::Failure::refused, Cause::access},
+    {"NOPERM", core::Failure::refused, Cause::access},
+    {"NOPROTO", core::Failure::refused, Cause::access},
+    {"DENIED", core::Failure::refused, Cause::access},
+    {"WRONGTYPE", core::Failure::refused, Cause::foreign},
+    {"NOGOODSLAVE", core::Failure::refused, Cause::unwell},
+}};
+
+const ErrorCode* find_code(std::string_view word) noexcept {
+    for (const ErrorCode& code : error_codes) {
+        if (code.word == word) return &code;
+    }
+    return nullptr;
+}
+
+std::string_view first_word(std::string_view text) noexcept {
+    return text.substr(0, text.find(' '));
+}
+
+// Redis before 7 wraps a command's error: "ERR Error running script (call to f_...):
+// @user_script:9: @user_script: 9: -OOM command not allowed".
+const ErrorCode* find_wrapped(std::string_view error) noexcept {
+    std::size_t at = error.find(": ");
+    while (at != std::string_view::npos) {
+        std::string_view rest = error.substr(at + 2);
+        if (rest.starts_with('-')) rest.remove_prefix(1);
+        if (const ErrorCode* const code = find_code(first_word(rest))) return code;
+        at = error.find(": ", at + 2);
+    }
+    return nullptr;
+}
+
+const ErrorCode* classify(std::string_view error) noexcept {
+    static constexpr ErrorCode full{"", core::Failure::refused, Cause::unwell};
+    static constexpr ErrorCode forbidden{"", core::Failure::refused, Cause::access};
+    if (error.starts_with("ERR Error running script")) return find_wrapped(error);
+    if (error.starts_with("ERR max number of clients")) return &full;
+    if (error.starts_with("ERR unknown command")) return &forbidden;  // renamed away
+    return find_code(first_word(error));
+}
+
+constexpr std::array<std::pair<std::string_view, core::Status>, 18> statuses = {{
+    {"granted", core::Status::granted},
+    {"released", core::Status::released},
+    {"held", core::Status::held},
+    {"renewed", core::Status::renewed},
+    {"reentered", core::Status::reentered},
+    {"adopted", core::Status::adopted},
+    {"cancelled", core::Status::cancelled},
+    {"holds_full", core::Status::holds_full},
+    {"hold_removed", core::Status::hold_removed},
+    {"renew_limit", core::Status::renew_limit},
+    {"not_held", core::Status::not_held},
+    {"held_by_other", core::Status::held_by_other},
+    {"undone", core::Status::undone},
+    {"ended", core::Status::ended},
+    {"nothing", core::Status::nothing},
+    {"restored", core::Status::restored},
+    {"found", core::Status::found},
+    {"foreign_value", core::Status::foreign_value},
+}};
+
+std::optional<core::Status> status_of(std::string_view word) noexcept {
+    for (const auto& [name, status] : statuses) {
+        if (name == word) return status;
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+Refusal unreadable(std::string_view what) {
+    return {core::Failure::in_doubt, Cause::other, "unreadable reply: " + std::string(what), 0};
+}
+
+Refusal read_error(std::string_view error) {
+    const ErrorCode* const code = classify(error);
+    if (code == nullptr) return {core::Failure::in_doubt, Cause::other, std::string(error), 0};
+    return {code->failure, code->cause, std::string(error), 0};
+}
+
+std::optional<Refusal> read_refusal(const resp::Value& value) {
+    using Type = resp::Value::Type;
+    if (value.is(Type::error)) return read_error(value.string);
+    if (!value.is(Type::array) || value.elements.size() < 2 || !value.elements[0].is(Type::bulk)) {
+        return unreadable("not what a script answers");
+    }
+    const std::string& word = value.elements[0].string;
+    if (word == "CLOCK" && value.elements[1].is(Type::integer)) {
+        return Refusal{
+            core::Failure::clock,
+            Cause::clock,
+            "CLOCK: the server's clock shows " + std::to_string(value.elements[1].integer),
+            value.elements[1].integer};
+    }
+    if (word == "STALE" && value.elements.size() == 4) {
+        const std::string& epoch = value.elements[1].string;
+        std::string text = epoch.empty() ? "STALE: there is no marker"
+                                         : "STALE: the marker has epoch " + epoch + ", nonce " +
+                                               value.elements[2].string + ", counter " +
+                                               value.elements[3].string;
+        return Refusal{core::Failure::stale, Cause::marker, std::move(text), 0};
+    }
+    if (!value.elements[1].is(Type::integer)) return unreadable(word);
+    return std::nullopt;
+}
+
+namespace {
+
+// One of the two parts that a reply may have: status, value, left_ms, fence; absent is none.
+struct Part {
+    const resp::Value* status = nullptr;
+    const resp::Value* record = nullptr;
+    const resp::Value* left = nullptr;
+    const resp::Value* fence = nullptr;
+};
+
+std::optional<core::Reply> read_part(const LockKey& key, const Part& part, std::int64_t now_ms) {
+    using Type = resp::Value::Type;
+    const std::optional<core::Status> status = status_of(part.status->string);
+    if (!status) return std::nullopt;
+    core::Reply reply;
+    reply.status = *status;
+    if (part.record != nullptr && part.record->is(Type::bulk) && !part.record->string.empty()) {
+        reply.record = parse_record(key, part.record->string, now_ms);
+        if (!reply.record) return std::nullopt;
+    }
+    if (part.left != nullptr && part.left->is(Type::integer)) {
+        reply.left = from_ms(part.left->integer);
+    }
+    if (part.fence != nullptr && part.fence->is(Type::integer) && part.fence->integer > 0) {
+        reply.fence_seen = static_cast<Fence>(part.fence->integer);
+    }
+    return reply;
+}
+
+}  // namespace
+
+Answer read_operation(const LockKey& key, const resp::Value& value) {
+    if (std::optional<Refusal> refusal = read_refusal(value)) return std::move(*refusal);
+    const auto at = [&](std::size_t i) {
+        return i < value.elements.size() ? &value.elements[i] : nullptr;
+    };
+    Answered answered;
+    answered.server_ms = value.elements[1].integer;
+    std::optional<core::Reply> reply =
+        read_part(key, {at(0), at(2), at(3), at(4)}, answered.server_ms);
+    if (!reply) return unreadable(value.elements[0].string);
+    answered.reply.reply = std::move(*reply);
+    if (at(5) != nullptr) {
+        answered.reply.then = read_part(key, {at(5), at(6), at(7), at(8)}, answered.server_ms);
+        if (!answered.reply.then) return unreadable(value.elements[5].string);
+    }
+    return answered;
+}
+
+std::uint32_t counter_shown(const core::OperationReply& reply, Epoch epoch) noexcept {
+    std::uint32_t highest = 0;
+    const auto show = [&](Fence fence) {
+        if (epoch_of(fence) == epoch) highest = std::max(highest, counter_of(fence));
+    };
+    const auto look = [&](const core::Reply& part) {
+        show(part.fence_seen);
+        if (part.record) show(part.record->fence);
+    };
+    look(reply.reply);
+    if (reply.then) look(*reply.then);
+    for (const core::GrantRecord& row : reply.rows) show(row.fence);
+    return highest;
+}
+
+}  // namespace latchd::store::redis
