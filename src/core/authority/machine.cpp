@@ -23,7 +23,6 @@ Machine::Machine(MachineOptions options, Known known, NameSource& names)
     : options_(options),
       known_(std::move(known)),
       highest_(known_.epoch),
-      locks_epoch_(known_.epoch),
       names_(names) {}
 
 void Machine::step(Moment at, AuthorityEvent&& event, AuthorityActions& out) {
@@ -234,10 +233,8 @@ void Machine::serve(const Sight& sight, AuthorityActions& out) {
     const Record& record = *sight.record;
     const bool same = last_served_ && last_served_->epoch == record.epoch &&
                       last_served_->nonce == record.nonce;
-    const bool same_locks = same || locks_epoch_ == 0 || locks_epoch_ == record.epoch;
     if (!same) counter_seen_ = 0;
     counter_seen_ = std::max(counter_seen_, sight.marker->counter);
-    locks_epoch_ = record.epoch;
     served_ = record;
     last_served_ = record;
     settling_.reset();
@@ -252,7 +249,6 @@ void Machine::serve(const Sight& sight, AuthorityActions& out) {
     out.emplace_back(Serve{.record = record,
                            .counter = counter_seen_,
                            .won = !same && own_open_ == record.nonce,
-                           .same_locks = same_locks,
                            .same_epoch = same});
 }
 

@@ -79,8 +79,7 @@ struct Serve {
     Record record;
     std::uint32_t counter = 0;
     bool won = false;         // this node opened it: it sweeps what older epochs left
-    bool same_locks = true;   // false: locks of the epoch served before are void now
-    bool same_epoch = false;  // served before by this process: clock offsets stay
+    bool same_epoch = false;  // served before by this node: clock offsets stay
 };
 // Said again when the reason changes.
 struct StopServing {
@@ -175,7 +174,6 @@ private:
     MachineOptions options_;
     Known known_;            // what the state directory holds, or was asked to
     Epoch highest_ = 0;      // seen by this process, settling ones too
-    Epoch locks_epoch_ = 0;  // whose locks this node may have records of; 0: none
     NameSource& names_;
     State state_ = State::away;
     Identity identity_;  // of the connection, unless away

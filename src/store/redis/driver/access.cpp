@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: 2026 The latchd authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "access.hpp"
+
+#include <algorithm>
+
+namespace latchd::store::redis {
+
+// Redis 6 and 7 quote the command: "... no permissions to run the 'evalsha' command ...".
+std::string with_missing_rule(std::string_view refusal, std::string_view user) {
+    std::string text(refusal);
+    if (!refusal.starts_with("NOPERM")) return text;
+    text += "; in Redis: ACL SETUSER ";
+    text += user;
+    const auto from = refusal.find('\'');
+    const auto to = from == std::string_view::npos ? from : refusal.find('\'', from + 1);
+    if (to != std::string_view::npos && refusal.find("command") != std::string_view::npos) {
+        std::string command(refusal.substr(from + 1, to - from - 1));
+        std::transform(command.begin(), command.end(), command.begin(),
+                       [](unsigned char c) { return static_cast<char>(c | 0x20); });
+        return text + " +" + command;
+    }
+    if (refusal.find("channel") != std::string_view::npos) return text + " &*latchd:*";
+    return text + " ~*lock:* ~*bar:* ~*latchd:*";
+}
+
+}  // namespace latchd::store::redis

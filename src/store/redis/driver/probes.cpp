@@ -1,0 +1,202 @@
+// SPDX-FileCopyrightText: 2026 The latchd authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include <latchd/resp/command_writer.hpp>
+#include <latchd/telemetry/log.hpp>
+
+#include "access.hpp"
+#include "driver.hpp"
+
+// Health by write probes, the store's clock, and the sweep. A probe asks the identity first, then
+// writes through the same checks as a LOCK. A late probe is a failed one, but only `fall` of them in
+// a row end the connection: a slow server is not a dead one.
+namespace latchd::store::redis {
+
+namespace authority = core::authority;
+using telemetry::Level;
+
+namespace {
+
+constexpr Duration sweep_pause = std::chrono::milliseconds(10);
+constexpr Duration sweep_retry = std::chrono::seconds(1);
+constexpr std::uint32_t sweep_batch = 500;
+
+std::optional<std::uint64_t> info_number(std::string_view info, std::string_view field) {
+    const auto at = info.find(field);
+    if (at == std::string_view::npos) return std::nullopt;
+    const std::string_view digits = info.substr(at + field.size());
+    std::uint64_t number = 0;
+    const auto result = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (result.ec != std::errc()) return std::nullopt;
+    return number;
+}
+
+}  // namespace
+
+void Driver::send_probe() {
+    probe_at_.reset();
+    if (!link_ || !is_identified_ || !is_serving_) return;
+    ask_identity(true);
+    if (policy_warned_) {
+        resp::append_command(link_->out(), {"INFO", "stats"});
+        expect(Kind::eviction).is_patient = true;
+    }
+    append_probe(link_->out(), target());
+    Pending& pending = expect(Kind::probe);
+    pending.is_patient = true;
+    pending.number = ++probe_number_;
+    probe_awaited_ = probe_number_;
+    probe_sent_ = pending.sent;
+}
+
+void Driver::probe_answered(const Pending& pending, const resp::Value& value) {
+    const bool is_awaited = pending.number == probe_awaited_;
+    if (is_awaited) probe_awaited_ = 0;
+    late_probes_ = 0;
+    if (!is_serving_ || pending.load < epoch_serial_) return;  // of a former epoch
+    auto answer = read_probe(value);
+    if (auto* refusal = std::get_if<Refusal>(&answer)) {
+        if (is_awaited) probe_at_ = now() + pulse_.interval();
+        switch (refusal->cause) {
+            case Cause::marker:
+                return tell(authority::Doubted{authority::Doubted::Kind::stale});
+            case Cause::script_missing:
+                if (pending.load != load_serial_) return;  // loaded meanwhile
+                return tell(authority::Doubted{authority::Doubted::Kind::unknown_script});
+            case Cause::role:
+            case Cause::loading:
+                return drop(refusal->text);
+            default:
+                if (is_awaited) probe_failed(with_missing_rule(refusal->text, user()), false);
+                return;
+        }
+    }
+    const auto& probed = std::get<Probed>(answer);
+    counter_seen_ = std::max(counter_seen_, probed.counter);
+    measure(pending, probed);
+    resend_clock_refused();
+    if (is_awaited && is_serving_) {
+        const auto change = pulse_.good();
+        probe_at_ = now() + pulse_.interval();
+        if (change == Pulse::Change::up) try_open();
+    }
+    tell(authority::CounterSeen{probed.counter});
+}
+
+void Driver::measure(const Pending& pending, const Probed& probed) {
+    using Verdict = authority::ClockOffset::Verdict;
+    const Time received = now();
+    last_round_trip_ = received - pending.sent;
+    const auto verdict =
+        clock_.add(pending.sent, received, authority::StoreMs{probed.server_ms});
+    if (verdict != Verdict::steady) {
+        const std::string off = std::to_string(to_ms(clock_.last_deviation()));
+        telemetry::log(Level::warning, "store.clock",
+                       options_.name + ": the server's clock is off by " + off + " ms");
+        if (verdict == Verdict::jumped) {
+            tell(authority::ClockJumped{"the server's clock moved by " + off + " ms"});
+        }
+    }
+    if (clock_.is_too_far() && !far_warned_) {
+        telemetry::log(Level::warning, "store.far",
+                       options_.name + ": every round trip takes more than 100 ms; the server's "
+                                       "clock goes unchecked");
+    }
+    far_warned_ = clock_.is_too_far();
+}
+
+void Driver::probe_timed_out() {
+    probe_awaited_ = 0;
+    ++late_probes_;
+    probe_failed("no answer to a probe within " + std::to_string(to_ms(options_.check.timeout)) +
+                     " ms",
+                 true);
+}
+
+void Driver::probe_failed(const std::string& reason, bool is_late) {
+    last_error_ = reason;
+    const auto change = pulse_.failed();
+    probe_at_ = now() + pulse_.interval();
+    if (is_late && late_probes_ >= options_.check.fall) return drop(reason);
+    if (change == Pulse::Change::down || !pulse_.is_up()) close_store(reason, false);
+}
+
+std::string Driver::warning() const {
+    std::string text;
+    if (policy_warned_) {
+        text = "maxmemory-policy " + server_.maxmemory_policy + " may drop locks";
+        if (evicted_ != 0) text += ", " + std::to_string(evicted_) + " keys evicted";
+    }
+    if (far_warned_) {
+        if (!text.empty()) text += "; ";
+        text += "round trips over 100 ms, the clock goes unchecked";
+    }
+    return text;
+}
+
+void Driver::eviction_shown(const resp::Value& value) {
+    const auto shown = info_number(value.string, "evicted_keys:");
+    if (!shown) return;
+    if (evicted_shown_ && *shown > *evicted_shown_) {
+        const std::uint64_t more = *shown - *evicted_shown_;
+        evicted_ += more;
+        telemetry::log(Level::warning, "store.evicted",
+                       options_.name + ": the server evicted " + std::to_string(more) +
+                           " keys; locks may be among them");
+    }
+    evicted_shown_ = shown;
+}
+
+// ---- sweep -----------------------------------------------------------------------------------
+
+// In the background, by the node that opened the epoch. Void values are harmless and end by their
+// ttl; this only gives the memory back earlier.
+void Driver::sweep_on() {
+    if (!is_open_ || !link_ || reloading_) return;
+    core::List page;
+    page.count = sweep_batch;
+    page.cursor = sweep_cursor_;
+    append_scan(link_->out(), keys_, page);
+    expect(Kind::sweep_scan);
+    sweep_awaited_ = true;
+}
+
+void Driver::sweep_scanned(const resp::Value& value) {
+    auto page = read_scan(value);
+    if (const auto* refusal = std::get_if<Refusal>(&page)) return sweep_paused(*refusal);
+    const auto& found = std::get<ScanPage>(page);
+    sweep_cursor_ = found.cursor;
+    if (!is_open_) {
+        sweep_awaited_ = false;
+        return;
+    }
+    append_sweep(link_->out(), target(), found.redis_keys);
+    expect(Kind::sweep);
+}
+
+void Driver::swept(const resp::Value& value) {
+    auto answer = read_sweep(value);
+    if (const auto* refusal = std::get_if<Refusal>(&answer)) return sweep_paused(*refusal);
+    sweep_awaited_ = false;
+    sweep_at_ = now() + sweep_pause;
+    sweep_count_ += std::get<std::uint64_t>(answer);
+    if (sweep_cursor_ != 0) return;
+    is_sweeping_ = false;
+    telemetry::log(Level::info, "store.swept",
+                   options_.name + ": " + std::to_string(sweep_count_) +
+                       " void locks of former epochs are gone");
+}
+
+void Driver::sweep_paused(const Refusal& refusal) {
+    telemetry::log(Level::debug, "store.sweep_paused", options_.name + ": " + refusal.text);
+    sweep_awaited_ = false;
+    sweep_at_ = now() + sweep_retry;
+}
+
+}  // namespace latchd::store::redis

@@ -1,0 +1,199 @@
+// SPDX-FileCopyrightText: 2026 The latchd authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "access.hpp"
+#include "driver.hpp"
+
+// Operations. Two refusals never reach the node because they say nothing about locks and nothing
+// was executed: NOSCRIPT (the script cache was flushed: identity, then load, then again) and CLOCK
+// (once: again with a fresh reading). While scripts are being loaded everything is held back, and
+// what was refused comes first: replies come in order, so by the time the identity is confirmed
+// all that was sent before is answered, and the order of submission stays.
+namespace latchd::store::redis {
+
+namespace authority = core::authority;
+
+namespace {
+
+constexpr std::uint8_t reloads_max = 3;  // for one operation: somebody flushes all the time
+
+struct KeyOf {
+    LockKey operator()(const core::List&) const { return {}; }
+    LockKey operator()(const core::Restore& restore) const { return restore.record.key; }
+    template <class Operation>
+    LockKey operator()(const Operation& operation) const {
+        return operation.key;
+    }
+};
+
+}  // namespace
+
+void Driver::submit(core::OperationId id, core::Operation&& operation) {
+    if (!is_running_) return;
+    auto request = std::make_unique<Request>();
+    request->id = id;
+    request->operation = std::move(operation);
+    request->submitted = now();
+    ++in_flight_;
+    if (!is_open_ || !link_) return fail(*request, core::Failure::unsent, last_error_);
+    if (in_flight_ > options_.in_flight_max) {
+        return fail(*request, core::Failure::refused,
+                    "more than " + std::to_string(options_.in_flight_max) +
+                        " operations are in flight");
+    }
+    if (reloading_) {
+        held_.push_back(std::move(request));
+        return arm();
+    }
+    const bool was_idle = pending_.empty();
+    send(std::move(request));
+    if (was_idle) arm();
+}
+
+Guard Driver::guard() {
+    Guard guard;
+    guard.counter_seen = counter_seen_;
+    if (const auto expected = clock_.expected(now())) {
+        guard.expected_ms = static_cast<std::int64_t>(*expected);
+    }
+    guard.window = options_.clock_window;
+    return guard;
+}
+
+void Driver::send(std::unique_ptr<Request> request) {
+    Kind kind = Kind::operation;
+    if (const auto* list = std::get_if<core::List>(&request->operation)) {
+        kind = Kind::scan;
+        append_scan(link_->out(), keys_, *list);
+    } else {
+        append_operation(link_->out(), target(), request->operation);
+    }
+    expect(kind).request = std::move(request);
+}
+
+void Driver::answered(Pending&& pending, const resp::Value& value) {
+    Request& request = *pending.request;
+    const auto* list = std::get_if<core::List>(&request.operation);
+    Answer answer = list ? read_list(keys_, request.redis_keys, list->pattern, value)
+                         : read_operation(std::visit(KeyOf{}, request.operation), value);
+    if (auto* refusal = std::get_if<Refusal>(&answer)) {
+        return refused(std::move(pending), std::move(*refusal));
+    }
+    auto& good = std::get<Answered>(answer);
+    if (list) good.reply.cursor = request.cursor;
+    deliver(request, std::move(good));
+}
+
+void Driver::scanned(Pending&& pending, const resp::Value& value) {
+    auto page = read_scan(value);
+    if (auto* refusal = std::get_if<Refusal>(&page)) {
+        return refused(std::move(pending), std::move(*refusal));
+    }
+    auto& found = std::get<ScanPage>(page);
+    auto& request = pending.request;
+    request->cursor = found.cursor;
+    request->redis_keys = std::move(found.redis_keys);
+    if (request->redis_keys.empty()) {
+        Answered none;
+        none.reply.reply.status = core::Status::listed;
+        none.reply.cursor = request->cursor;
+        return deliver(*request, std::move(none));
+    }
+    if (!is_open_) return fail(*request, core::Failure::unsent, last_error_);
+    append_list(link_->out(), target(), request->redis_keys);
+    expect(Kind::list).request = std::move(request);
+}
+
+void Driver::deliver(const Request& request, Answered&& answer) {
+    const std::uint32_t shown = counter_shown(answer.reply, scripts_.epoch());
+    counter_seen_ = std::max(counter_seen_, shown);
+    --in_flight_;
+    sink_.deliver(core::StoreReplied{request.id, std::move(answer.reply)});
+}
+
+void Driver::fail(const Request& request, core::Failure failure, const std::string& text) {
+    --in_flight_;
+    sink_.deliver(core::StoreFailed{request.id, failure, text});
+}
+
+void Driver::refused(Pending&& pending, Refusal&& refusal) {
+    Request& request = *pending.request;
+    const bool is_current = is_serving_ && pending.load >= epoch_serial_;
+    switch (refusal.cause) {
+        case Cause::marker:
+            fail(request, core::Failure::stale, refusal.text);
+            if (is_current) tell(authority::Doubted{authority::Doubted::Kind::stale});
+            return;
+        case Cause::script_missing:
+            if (is_current && is_open_ && request.reloads < reloads_max) {
+                return hold(std::move(pending));
+            }
+            return fail(request, core::Failure::stale, refusal.text);
+        case Cause::clock:
+            if (is_current && is_open_ && !request.clock_refused) {
+                request.clock_refused = true;
+                clock_refused_.push_back(std::move(pending.request));
+                if (probe_awaited_ == 0) send_probe();
+                return;
+            }
+            return fail(request, core::Failure::clock, refusal.text);
+        case Cause::role:
+        case Cause::loading:
+            fail(request, refusal.failure, refusal.text);
+            return drop(refusal.text);
+        case Cause::unwell:
+        case Cause::access:
+        case Cause::foreign:
+        case Cause::other:
+            // No change of process; whether the store is well is the probes' business.
+            return fail(request, refusal.failure, with_missing_rule(refusal.text, user()));
+    }
+}
+
+void Driver::hold(Pending&& pending) {
+    ++pending.request->reloads;
+    const bool is_first = !reloading_ && pending.load == load_serial_;
+    if (!reloading_ && !is_first) return send(std::move(pending.request));  // loaded meanwhile
+    // Refused ones come in their order, before anything that was submitted since.
+    const auto at = std::find_if(held_.begin(), held_.end(), [](const auto& request) {
+        return request->reloads == 0;
+    });
+    held_.insert(at, std::move(pending.request));
+    reloading_ = true;
+    if (is_first) tell(authority::Doubted{authority::Doubted::Kind::unknown_script});
+}
+
+void Driver::resend_held() {
+    reloading_ = false;
+    auto held = std::move(held_);
+    held_.clear();
+    for (auto& request : held) send(std::move(request));
+}
+
+void Driver::resend_clock_refused() {
+    auto again = std::move(clock_refused_);
+    clock_refused_.clear();
+    for (auto& request : again) {
+        if (is_open_ && !reloading_) {
+            send(std::move(request));
+        } else {
+            fail(*request, core::Failure::clock, "the server's clock is not where it should be");
+        }
+    }
+}
+
+void Driver::fail_held(const std::string& text) {
+    reloading_ = false;
+    auto held = std::move(held_);
+    auto again = std::move(clock_refused_);
+    held_.clear();
+    clock_refused_.clear();
+    for (const auto& request : held) fail(*request, core::Failure::unsent, text);
+    for (const auto& request : again) fail(*request, core::Failure::unsent, text);
+}
+
+}  // namespace latchd::store::redis

@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: 2026 The latchd authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <latchd/runtime/deadline.hpp>
+#include <latchd/runtime/random.hpp>
+#include <latchd/store/port.hpp>
+#include <latchd/store/redis/store.hpp>
+
+#include "../dialect/keys.hpp"
+#include "link.hpp"
+#include "pulse.hpp"
+
+namespace latchd::store::redis {
+
+// The connection on which a node hears what other nodes did to its locks. Messages only make
+// things quicker: whatever is missed is found at the next look, so this connection needs no
+// identity, and its end closes nothing. Loop thread only.
+class Subscriber final : private Link::User {
+public:
+    Subscriber(boost::asio::io_context& context, const Options& options,
+               const Surroundings& surroundings, const Keys& keys, Sink& sink);
+    ~Subscriber() override;
+
+    void start();
+    void stop();
+    [[nodiscard]] bool is_listening() const noexcept { return confirmed_ == 2; }
+
+private:
+    void link_opened() override;
+    void link_replied(resp::Value&& value) override;
+    void link_idle() override {}
+    void link_closed(const std::string& reason, bool refused) override;
+    void connect();
+    void lost(const std::string& reason);
+    void confirmed();
+    void on_time();
+    void arm();
+
+    boost::asio::io_context& context_;
+    const Options& options_;
+    const Surroundings& surroundings_;
+    const Keys& keys_;
+    Sink& sink_;
+    runtime::RandomNames random_;
+    runtime::Deadline timer_;
+    Backoff backoff_;
+    std::shared_ptr<Link> link_;
+    bool is_running_ = false;
+    bool was_away_ = false;  // since it listened last
+    int confirmed_ = 0;      // channels
+    std::optional<Time> connect_at_;
+    Time heard_{};   // anything from the server
+    Time asked_{};   // PING
+};
+
+}  // namespace latchd::store::redis
