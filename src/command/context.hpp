@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: 2026 The latchd authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "latency_log.hpp"
+#include "slow_log.hpp"
+#include "statistics.hpp"
+#include "subscriptions.hpp"
+#include "table.hpp"
+
+#include <latchd/command/dispatcher.hpp>
+#include <latchd/resp/writer.hpp>
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+namespace latchd::command {
+
+[[nodiscard]] inline resp::Protocol protocol_of(int proto) noexcept {
+    return proto == 3 ? resp::Protocol::resp3 : resp::Protocol::resp2;
+}
+
+// What lives as long as the dispatcher.
+struct Services {
+    Options options;
+    Host& host;
+    Table table;
+    Statistics statistics;
+    SlowLog slow_log;
+    LatencyLog latency_log;
+    Subscriptions subscriptions;
+};
+
+// One request on its way through its handler. A handler writes exactly one reply, or calls
+// start().
+struct Context {
+    Services& services;
+    ClientState& client;
+    const Command& command;
+    Arguments args;  // with the command's name
+    std::uint64_t slot;
+    std::string& out;
+    Disposition disposition = {};
+    bool failed = false;
+
+    [[nodiscard]] Host& host() const noexcept { return services.host; }
+    [[nodiscard]] const Options& options() const noexcept { return services.options; }
+    // In the protocol of this moment: HELLO and RESET change it before they reply.
+    [[nodiscard]] resp::Writer reply() noexcept { return {out, protocol_of(client.proto)}; }
+
+    void ok() { reply().simple_string("OK"); }
+    void error(std::string_view text) {
+        failed = true;
+        services.statistics.count_error(text);
+        reply().error(text);
+    }
+    void syntax_error() { error("ERR syntax error"); }
+
+    [[nodiscard]] core::Ticket ticket() const noexcept { return {client.id, slot}; }
+    void start(core::ClientCommand command_of_core, std::string subject, bool may_overlap = true);
+    void close_after_reply() noexcept { disposition.kind = Disposition::Kind::close_after_flush; }
+};
+
+// Printable ASCII without blanks; empty is allowed and takes a name away.
+[[nodiscard]] bool is_client_name(std::string_view name) noexcept;
+
+// Of RESET: silently ends all subscriptions of the connection.
+void drop_subscriptions(Context& context);
+
+// The reply of HELP: the first line as Redis writes it, then a line per subcommand of the table
+// and its summary.
+void write_help(Context& context);
+
+}  // namespace latchd::command

@@ -1,0 +1,23 @@
+// SPDX-FileCopyrightText: 2026 The latchd authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "table.hpp"
+
+#include <latchd/core/resource/registry.hpp>
+#include <latchd/resp/writer.hpp>
+
+#include <span>
+#include <string_view>
+
+namespace latchd::command {
+
+[[nodiscard]] std::span<const Command> resource_subcommands() noexcept;
+
+// The reply of RESOURCE GET: a map of what holds for a LOCK that names nothing.
+void write_resource(resp::Writer reply,
+                    const core::Registry& registry,
+                    std::string_view name,
+                    const core::ResourceSettings& settings);
+
+}  // namespace latchd::command
