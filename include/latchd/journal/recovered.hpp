@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: 2026 The latchd authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <latchd/base/ids.hpp>
+#include <latchd/base/time.hpp>
+#include <latchd/core/lock/record.hpp>
+#include <latchd/journal/host.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace latchd::journal {
+
+// What a former process left behind.
+struct Recovered {
+    enum class Origin : std::uint8_t {
+        missing,     // no journal
+        continued,   // of this host's present life: its grants may still be held
+        other_life,  // the host restarted since, or it is another one: only the fence counts
+        unusable,    // of another format version, or its head is damaged: a warning says so
+    };
+    Origin origin = Origin::missing;
+    std::vector<core::GrantRecord> records;  // one per lock, with what is left of them now
+    std::size_t over = 0;                    // left out: lease and delay had passed
+    Fence highest_fence = 0;                 // no fence above was ever put; 0: none
+    std::vector<std::string> warnings;
+};
+
+// Reads a journal's bytes. Any bytes are fine: what has no valid checksum is never returned.
+[[nodiscard]] Recovered read_journal(std::span<const std::byte> file, const Host& host, Time now);
+
+}  // namespace latchd::journal
