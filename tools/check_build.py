@@ -1,7 +1,10 @@
 #!/usr/bin/python3
 # SPDX-FileCopyrightText: 2026 The latchd authors
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that the build knows every source and every folder: what it doesn't know is not tested."""
+"""Checks that the build knows every source and folder: what it doesn't know is not tested.
+
+Also that GoogleTest programs are registered as such, without which their cases are not counted.
+"""
 
 import argparse
 import pathlib
@@ -47,6 +50,9 @@ def check_tree(root):
         parent = folder.parent
         if not is_known(root, parent / folder.name, [folder.name]):
             problems.append(f"{folder.relative_to(root)}: no meson.build enters it")
+        text = path.read_text(encoding="utf-8")
+        if re.search(r"^\s*test\(", text, re.M) and "gtest_dep" in text and "'gtest'" not in text:
+            problems.append(f"{path.relative_to(root)}: a test lacks protocol: 'gtest'")
     return problems
 
 

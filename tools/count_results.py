@@ -34,6 +34,11 @@ class Count:
         self.remarks.append(f"skipped: {remark}")
 
 
+def plain(name):
+    """Returns a test's own name: Meson writes `latchd:unit / table`."""
+    return name.split(" / ")[-1]
+
+
 def read_cases(path):
     """Returns {program: [(case, "passed" | "failed" | "skipped")]} of Meson's JUnit file."""
     programs = {}
@@ -48,7 +53,7 @@ def read_cases(path):
                 result = "failed"
             elif case.find("skipped") is not None or case.get("status") == "notrun":
                 result = "skipped"
-            programs.setdefault(parts[1], []).append((f"{parts[2]}.{case.get('name')}", result))
+            programs.setdefault(plain(parts[1]), []).append((f"{parts[2]}.{case.get('name')}", result))
     return programs
 
 
@@ -82,7 +87,7 @@ def count_folder(count, folder):
     seen = set()
     for line in lines:
         test = json.loads(line)
-        name = test["name"].split(" / ")[-1]
+        name = plain(test["name"])
         if name in seen:
             # Programs write their results to NAME.xml: two of one name hide each other.
             count.fail(f"{folder.name}: two tests are called {name}")

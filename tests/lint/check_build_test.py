@@ -44,6 +44,11 @@ class CheckBuild(unittest.TestCase):
             with self.subTest(name=name):
                 self.assertEqual(len(self.problems({name: ""})), 1)
 
+    def test_a_program_whose_cases_would_not_count_is_found(self):
+        for end, wanted in [(")\n", 1), (",\n  protocol: 'gtest')\n", 0)]:
+            text = "test('table', executable('table', 'table_test.cpp', gtest_dep)" + end
+            self.assertEqual(len(self.problems({"tests/unit/core/meson.build": text})), wanted)
+
 
 if __name__ == "__main__":
     unittest.main()

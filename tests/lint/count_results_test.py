@@ -14,8 +14,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import count_results
 
 CASES = """<testsuites>
-<testsuite name="latchd.table.Grants"><testcase name="a"/><testcase name="b"/></testsuite>
-<testsuite name="latchd.table.Ends"><testcase name="c"/>{extra}</testsuite>
+<testsuite name="latchd.latchd:unit / table.Grants"><testcase name="a"/><testcase name="b"/></testsuite>
+<testsuite name="latchd.latchd:unit / table.Ends"><testcase name="c"/>{extra}</testsuite>
 <testsuite name="latchd"><testcase name="check_layers"/></testsuite>
 </testsuites>"""
 FAILED_CASE = '<testcase name="d"><failure message="no"/></testcase>'
