@@ -28,8 +28,7 @@ struct ArgumentReader::Functions {
             return nullptr;
         }
         const char* begin = self.reader_->buf + self.request_begin_;
-        self.arguments_->push_back(
-            self.request_.substr(static_cast<std::size_t>(text - begin), bytes));
+        self.arguments_->emplace_back(self.request_.data() + (text - begin), bytes);
         return &self;
     }
 

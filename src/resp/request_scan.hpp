@@ -31,18 +31,24 @@ public:
     };
 
     // The message begins with '*', and with the bytes that it had at the last call. Not to be
-    // called again after another status than need_more without reset().
+    // called again after complete or passed_over without reset(), nor ever after failed.
     [[nodiscard]] Status advance(std::string_view message,
                                  const RequestLimits& limits,
                                  ClientTrust trust);
 
     [[nodiscard]] std::size_t size() const noexcept { return offset_; }
     [[nodiscard]] const std::string& error() const noexcept { return error_; }
-    void reset() { *this = RequestScan(); }
+    void reset() noexcept {
+        offset_ = 0;
+        searched_ = 0;
+        bulks_left_ = unknown;
+        bulk_bytes_ = unknown;
+    }
 
 private:
     enum class Line { incomplete, number, not_a_number, too_long };
 
+    void skip_plain_bulks(std::string_view message, std::size_t bulk_bytes_max) noexcept;
     Line read_line(std::string_view message, std::size_t line_bytes_max);
     Line read_long_line(std::string_view message, std::size_t line_bytes_max);
     Status read_count(std::string_view message, const RequestLimits& limits, ClientTrust trust);

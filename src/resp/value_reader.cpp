@@ -132,7 +132,11 @@ std::string_view ValueReader::error() const noexcept {
 }
 
 bool ValueReader::is_empty() const noexcept {
-    return reader_->ridx < 0 && reader_->pos == reader_->len;
+    // Once anything was fed, the reader stands before the type of the next reply when it has
+    // nothing to read.
+    const bool is_between_replies =
+        reader_->ridx < 0 || (reader_->ridx == 0 && reader_->rstack[0].type < 0);
+    return is_between_replies && reader_->pos == reader_->len;
 }
 
 }  // namespace latchd::resp
