@@ -35,11 +35,11 @@ private:
 
 using ResourceName = Name<struct ResourceNameTag>;  // 1-64 bytes of [A-Za-z0-9_.:-]
 using LockId = Name<struct LockIdTag>;              // 1-128 bytes, any value
-using OwnerName = Name<struct OwnerNameTag>;        // up to 64 bytes; empty: the grant is its own owner
-using Token = Name<struct TokenTag>;                // names one hold; whoever shows it may end it
-using RequestId = Name<struct RequestIdTag>;        // names one wish to lock; up to 64 bytes
-using NodeName = Name<struct NodeNameTag>;          // one event loop
-using ClientName = Name<struct ClientNameTag>;      // as CLIENT LIST shows it: address and name
+using OwnerName = Name<struct OwnerNameTag>;    // up to 64 bytes; empty: the grant is its own owner
+using Token = Name<struct TokenTag>;            // names one hold; whoever shows it may end it
+using RequestId = Name<struct RequestIdTag>;    // names one wish to lock; up to 64 bytes
+using NodeName = Name<struct NodeNameTag>;      // one event loop
+using ClientName = Name<struct ClientNameTag>;  // as CLIENT LIST shows it: address and name
 
 // A lock: (resource, id).
 struct LockKey {

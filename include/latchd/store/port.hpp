@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <latchd/core/lock/node.hpp>
+
 #include <cstdint>
 #include <string>
-
-#include <latchd/core/lock/node.hpp>
 
 // The port that every lock store fulfils. An adapter has no opinion about locks: it carries
 // operations to where the locks are kept, and says what came of each.

@@ -21,7 +21,9 @@ KeptHold* KeptRecord::find(const RequestId& request) noexcept {
     return it == holds.end() ? nullptr : &*it;
 }
 
-void KeptRecord::erase(const KeptHold& hold) { holds.erase(holds.begin() + (&hold - holds.data())); }
+void KeptRecord::erase(const KeptHold& hold) {
+    holds.erase(holds.begin() + (&hold - holds.data()));
+}
 
 KeptRecord keep(const GrantRecord& record, Time at) {
     KeptRecord kept;
@@ -49,7 +51,9 @@ GrantRecord to_record(const LockKey& key, const KeptRecord& kept, Time now) {
     record.key = key;
     record.holds.reserve(kept.holds.size());
     for (const KeptHold& hold : kept.holds) {
-        record.holds.push_back({hold.token, hold.request, hold.attempts,
+        record.holds.push_back({hold.token,
+                                hold.request,
+                                hold.attempts,
                                 std::max(hold.adopt_until - now, Duration::zero())});
     }
     record.owner = kept.owner;

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The latchd authors
 // SPDX-License-Identifier: Apache-2.0
+#include "node_impl.hpp"
+
 #include <latchd/core/lock/node.hpp>
 
 #include <utility>
-
-#include "node_impl.hpp"
 
 namespace latchd::core {
 

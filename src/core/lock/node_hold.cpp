@@ -6,10 +6,10 @@
 // A release is carried out until the store has answered it, also behind a client that was
 // answered UNCERTAIN or NOSTORE: the lock is free as soon as the store can be reached, and at the
 // latest with its lease.
+#include "node_impl.hpp"
+
 #include <algorithm>
 #include <utility>
-
-#include "node_impl.hpp"
 
 namespace latchd::core {
 
@@ -39,8 +39,10 @@ void Node::Impl::on(UnlockCommand&& command) {
     Task& task = add_task(Task::Kind::unlock, std::move(wish), &lock, command.ticket);
     task.had_token = had_token;
     task.client = std::move(command.client);
-    task.try_until = now_ + (had_token ? std::max(lock.record->lease_end - now_, Duration::zero())
-                                       : Duration::zero()) + options_.answer_max;
+    task.try_until =
+        now_ +
+        (had_token ? std::max(lock.record->lease_end - now_, Duration::zero()) : Duration::zero()) +
+        options_.answer_max;
     if (settling_ && had_token) {
         // Nobody else can be granted before the new epoch opens: this is decided here, and
         // carried out then.
@@ -61,10 +63,17 @@ void Node::Impl::unlocked(Task& task, const Reply& reply) {
     const Token& token = std::get<Release>(task.operation).token;
     std::int64_t value = 0;
     switch (reply.status) {
-        case Status::released: value = 1; break;
-        case Status::hold_removed: value = 2; break;
-        case Status::held_by_other: value = -1; break;
-        default: break;
+        case Status::released:
+            value = 1;
+            break;
+        case Status::hold_removed:
+            value = 2;
+            break;
+        case Status::held_by_other:
+            value = -1;
+            break;
+        default:
+            break;
     }
     // The doubtful release may have been the one that did it.
     const bool gone = reply.status == Status::not_held || reply.status == Status::held_by_other;
@@ -72,16 +81,19 @@ void Node::Impl::unlocked(Task& task, const Reply& reply) {
     const bool here = lock.record && lock.record->find(token) != nullptr;
     if (here && (value == 1 || value == 2)) {
         if (wants_debug()) {
-            notice(Notice::Level::debug, "lock.released",
+            notice(Notice::Level::debug,
+                   "lock.released",
                    grant_name(*lock.key, lock.record->fence) + " released by client " +
                        task.client.str() + (value == 2 ? ", still held" : ""));
         }
         forget_hold(lock, token);
-        if (value == 1) drop_record(lock);
-        else if (reply.record) lock.record->version = reply.record->version;
+        if (value == 1)
+            drop_record(lock);
+        else if (reply.record)
+            lock.record->version = reply.record->version;
     } else if (here && gone) {
-        lease_ended(lock, reply.status == Status::not_held ? "gone from the store"
-                                                           : "taken in the store");
+        lease_ended(
+            lock, reply.status == Status::not_held ? "gone from the store" : "taken in the store");
     }
     lock.releasing = false;
     if (value == 1) ++counts_.released;
@@ -119,7 +131,8 @@ void Node::Impl::renewed(Task& task, Reply& reply, Time sent) {
     const bool here = lock.record && lock.record->find(token) != nullptr;
     if (reply.status == Status::renew_limit) {
         if (task.ticket) {
-            fail(*task.ticket, ErrorWord::limit,
+            fail(*task.ticket,
+                 ErrorWord::limit,
                  "maxrenew: renewed " + std::to_string(reply.record->renewals) +
                      " times; the lease runs out in " +
                      std::to_string(std::max<std::int64_t>(to_ms(reply.record->left), 0)) + " ms");
@@ -129,11 +142,13 @@ void Node::Impl::renewed(Task& task, Reply& reply, Time sent) {
     if (here) lease_ended(lock, "gone from the store");
     if (!task.ticket) return;
     if (remembered(token) == lost_maxhold) {
-        return fail(*task.ticket, ErrorWord::lost, "maxhold: the hard end of this grant has passed");
+        return fail(
+            *task.ticket, ErrorWord::lost, "maxhold: the hard end of this grant has passed");
     }
     ++counts_.not_owner;
     if (reply.status == Status::foreign_value) {
-        return fail(*task.ticket, ErrorWord::err,
+        return fail(*task.ticket,
+                    ErrorWord::err,
                     "the store's key of this lock is in use by something else: latchd did not "
                     "write its value");
     }
@@ -197,9 +212,10 @@ void Node::Impl::on(ForceCommand&& command) {
 void Node::Impl::forced(Task& task, const Reply& reply) {
     Lock& lock = *task.lock;
     const bool ended = reply.status == Status::ended;
-    notice(Notice::Level::warning, "lock.forced",
-           grant_name(*lock.key, reply.fence_seen) + " FORCEUNLOCK by client " +
-               task.client.str() + (ended ? ": ended" : ": nothing to end"));
+    notice(Notice::Level::warning,
+           "lock.forced",
+           grant_name(*lock.key, reply.fence_seen) + " FORCEUNLOCK by client " + task.client.str() +
+               (ended ? ": ended" : ": nothing to end"));
     if (ended && lock.record) {
         happened(Happened::Kind::revoked, lock, "forceunlock");
         ++counts_.lost;
@@ -229,7 +245,8 @@ void Node::Impl::on(NodeMessage&& message) {
         case NodeMessage::Kind::released:
             drop_record(*lock);
             break;
-        case NodeMessage::Kind::cancelled: break;
+        case NodeMessage::Kind::cancelled:
+            break;
     }
     settle(*lock);
 }

@@ -2,6 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <latchd/core/lock/kept.hpp>
+#include <latchd/core/lock/node.hpp>
+#include <latchd/core/time/deadlines.hpp>
+
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -12,10 +16,6 @@
 #include <unordered_set>
 #include <utility>
 #include <vector>
-
-#include <latchd/core/lock/kept.hpp>
-#include <latchd/core/lock/node.hpp>
-#include <latchd/core/time/deadlines.hpp>
 
 namespace latchd::core {
 
@@ -68,7 +68,7 @@ struct Lock {
     Time asked_at{};
     Duration check_interval{};
     Time keep_at{};
-    Fence fence_seen = 0;  // of a holder elsewhere
+    Fence fence_seen = 0;    // of a holder elsewhere
     std::uint32_t busy = 0;  // operations under way or parked that point here
     Timer timer;
     bool releasing = false;  // a release of its last hold is under way
@@ -80,9 +80,9 @@ struct Lock {
 // or not worth it any more.
 struct Task {
     enum class Kind : std::uint8_t {
-        unlock,   // for a client, or ONCLOSE RELEASE
-        renew,    // for a client
-        keep,     // the watchdog's
+        unlock,  // for a client, or ONCLOSE RELEASE
+        renew,   // for a client
+        keep,    // the watchdog's
         undo,
         cancel,
         force,
@@ -183,7 +183,9 @@ public:
     void on(Restarted&& event);
     void on(DrainStarted&& event);
     void on(TimePassed&&) {}
-    Task& add_task(Task::Kind kind, Operation&& operation, Lock* lock,
+    Task& add_task(Task::Kind kind,
+                   Operation&& operation,
+                   Lock* lock,
                    std::optional<Ticket> ticket);
     void start(Task& task, Request* then = nullptr);
     void finish(Task& task);

@@ -7,10 +7,10 @@
 // clocks, so that the holder's ends before the store's. KEEP renews at a third of the ttl, over
 // and over within the lease when the store does not answer, never once a release was sent, and
 // never what the store says is lost.
+#include "node_impl.hpp"
+
 #include <algorithm>
 #include <utility>
-
-#include "node_impl.hpp"
 
 namespace latchd::core {
 namespace {
@@ -28,7 +28,7 @@ bool Node::Impl::is_kept(const Lock& lock) const noexcept {
 
 bool Node::Impl::knows_held(const Lock& lock) const noexcept {
     return lock.record && lock.record->is_leased(now_) && !lock.releasing &&
-           lock.confirmed_at >= messages_since_ && lock.confirmed_at != Time::min();
+           lock.confirmed_at > messages_since_;
 }
 
 // Takes over what the store says of a grant, as told by an answer to something sent at `sent`.
@@ -37,11 +37,12 @@ void Node::Impl::keep_record(Lock& lock, GrantRecord& record, Time sent) {
         ++counts_.held;
         const std::uint64_t held = ++held_[lock.key->resource];
         const ResourceSettings* const settings = registry_.find(lock.key->resource.view());
-        const std::uint64_t expected = settings == nullptr
-                                           ? locks_expected_default
-                                           : settings->locks_expected.value_or(locks_expected_default);
+        const std::uint64_t expected =
+            settings == nullptr ? locks_expected_default
+                                : settings->locks_expected.value_or(locks_expected_default);
         if (held == expected + 1) {
-            notice(Notice::Level::warning, "resource.many_locks",
+            notice(Notice::Level::warning,
+                   "resource.many_locks",
                    "resource " + lock.key->resource.str() + " has more than EXPECTLOCKS " +
                        std::to_string(expected) + " live locks: is it one lock per business key?");
         }
@@ -107,9 +108,8 @@ void Node::Impl::stop_keeping(Lock& lock, Holder& holder) {
     if (!holder.keep) return;
     holder.keep = false;
     counts_.keeping -= 1;
-    const bool another = std::ranges::any_of(lock.holders, [&](const Holder& h) {
-        return h.keep && h.client == holder.client;
-    });
+    const bool another = std::ranges::any_of(
+        lock.holders, [&](const Holder& h) { return h.keep && h.client == holder.client; });
     if (another) return;
     const auto it = keeping_clients_.find(holder.client);
     if (it == keeping_clients_.end()) return;
@@ -127,8 +127,9 @@ void Node::Impl::lease_ended(Lock& lock, const char* reason) {
     }
     happened(Happened::Kind::lost, lock, reason);
     if (wants_debug()) {
-        notice(Notice::Level::debug, "lock.lost", grant_name(*lock.key, record.fence) + " lost: " +
-                                                      reason);
+        notice(Notice::Level::debug,
+               "lock.lost",
+               grant_name(*lock.key, record.fence) + " lost: " + reason);
     }
     const Time free_at = lock.free_at;
     drop_record(lock);
@@ -164,7 +165,8 @@ void Node::Impl::kept(Task& task, Reply& reply, Time sent) {
         default:
             if (!here || lock.releasing) return;
             ++counts_.lost;
-            notice(Notice::Level::warning, "lock.lost_in_store",
+            notice(Notice::Level::warning,
+                   "lock.lost_in_store",
                    grant_name(*lock.key, lock.record->fence) +
                        " is not in the store any more, though its lease had not ended");
             return lease_ended(lock, "gone from the store");
@@ -188,14 +190,15 @@ void Node::Impl::on_timer(Lock& lock) {
             if (!holder.expect_until || now_ < *holder.expect_until) continue;
             holder.expect_until.reset();
             ++counts_.over_expected;
-            notice(Notice::Level::warning, "lock.over_expected",
+            notice(Notice::Level::warning,
+                   "lock.over_expected",
                    grant_name(*lock.key, lock.record->fence) +
                        " is held for more than three times its EXPECT");
         }
         if (is_kept(lock) && !lock.releasing && now_ >= lock.keep_at) {
-            const bool at_end =
-                lock.record->hard_end && lock.record->lease_end + margin_ + lock.record->ttl / 1000 >=
-                                             *lock.record->hard_end;
+            const bool at_end = lock.record->hard_end &&
+                                lock.record->lease_end + margin_ + lock.record->ttl / 1000 >=
+                                    *lock.record->hard_end;
             const Duration left = lock.record->lease_end - now_;
             if (!lock.warned && left < lock.record->ttl / 3 && !at_end) {
                 lock.warned = true;

@@ -11,13 +11,15 @@
 //
 // What this node knows of a lock (the record of a grant that it keeps) answers without a round
 // trip. It counts only as long as messages of other nodes' releases have arrived without a gap.
+#include "node_impl.hpp"
+
 #include <algorithm>
 #include <utility>
 
-#include "node_impl.hpp"
-
 namespace latchd::core {
 namespace {
+
+using std::chrono::milliseconds;
 
 template <class T>
 std::optional<T> first_of(const std::optional<T>& a, const std::optional<T>& b) {
@@ -27,9 +29,8 @@ std::optional<T> first_of(const std::optional<T>& a, const std::optional<T>& b) 
 bool joins(const Lock& lock, const Request& request) {
     if (!lock.record) return false;
     if (!request.command.owner.empty() && request.command.owner == lock.record->owner) return true;
-    return std::ranges::any_of(lock.record->holds, [&](const KeptHold& hold) {
-        return hold.request == request.id;
-    });
+    return std::ranges::any_of(lock.record->holds,
+                               [&](const KeptHold& hold) { return hold.request == request.id; });
 }
 
 const char* worth_too_little(Require require, const std::string& tier, bool shared) {
@@ -52,9 +53,11 @@ void Node::Impl::on(LockCommand&& command) {
     if (draining_) return fail(ticket, ErrorWord::nostore, "draining; ask another node");
     const ResourceSettings* const settings = registry_.find(command.key.resource.view());
     if (settings == nullptr && registry_.require_registered) {
-        return fail(ticket, ErrorWord::err,
-                    "resource '" + command.key.resource.str() + "' is not registered; RESOURCE SET " +
-                        command.key.resource.str() + " registers it");
+        return fail(ticket,
+                    ErrorWord::err,
+                    "resource '" + command.key.resource.str() +
+                        "' is not registered; RESOURCE SET " + command.key.resource.str() +
+                        " registers it");
     }
     static const ResourceSettings defaults;
     const ResourceSettings& resource = settings != nullptr ? *settings : defaults;
@@ -72,15 +75,15 @@ void Node::Impl::on(LockCommand&& command) {
     Lock& lock = lock_of(command.key);
     const bool waits = command.wait > Duration::zero();
     if (command.request) {
-        const auto same = std::ranges::find_if(lock.requests, [&](const Request* r) {
-            return r->named && r->id == *command.request;
-        });
+        const auto same = std::ranges::find_if(
+            lock.requests, [&](const Request* r) { return r->named && r->id == *command.request; });
         if (same != lock.requests.end()) {
             // The client's library sent its LOCK again: it takes over the place, and what is
             // under way, of the one that it has given up.
             Request& request = **same;
             if (!request.given_up && !request.ghost) {
-                fail(request.command.ticket, ErrorWord::err,
+                fail(request.command.ticket,
+                     ErrorWord::err,
                      "superseded: the same REQ came again on another connection");
             }
             if (!request.ghost && request.queued && !request.given_up) --counts_.waiting;
@@ -118,22 +121,29 @@ void Node::Impl::on(LockCommand&& command) {
         const auto queued = static_cast<std::uint32_t>(std::ranges::count_if(
             lock.requests, [](const Request* r) { return r->queued && !r->ghost; }));
         if (queued >= queue_max) {
-            fail(ticket, ErrorWord::queue_full,
-                 std::to_string(queued) + " wait for this lock already; the limit is QUEUE of "
-                 "resource '" + command.key.resource.str() + "'");
+            fail(ticket,
+                 ErrorWord::queue_full,
+                 std::to_string(queued) +
+                     " wait for this lock already; the limit is QUEUE of "
+                     "resource '" +
+                     command.key.resource.str() + "'");
             return erase_if_idle(lock);
         }
         if (counts_.waiting >= options_.waiters_max) {
-            fail(ticket, ErrorWord::queue_full,
-                 std::to_string(counts_.waiting) + " wait on this node already; the limit is "
-                 "limits.max_waiters");
+            fail(ticket,
+                 ErrorWord::queue_full,
+                 std::to_string(counts_.waiting) +
+                     " wait on this node already; the limit is "
+                     "limits.max_waiters");
             return erase_if_idle(lock);
         }
     }
     if (!own && counts_.held + flights_.size() >= options_.locks_max) {
-        fail(ticket, ErrorWord::limit,
-             "journal: " + std::to_string(options_.locks_max) + " locks are held through this "
-             "node; the limit is max_locks");
+        fail(ticket,
+             ErrorWord::limit,
+             "journal: " + std::to_string(options_.locks_max) +
+                 " locks are held through this "
+                 "node; the limit is max_locks");
         return erase_if_idle(lock);
     }
 
@@ -235,7 +245,8 @@ void Node::Impl::granted(Request& request, Reply& reply, Time sent) {
     if (request.given_up || end <= now_ || too_little != nullptr) {
         const bool late = !request.given_up && too_little == nullptr;
         if (too_little != nullptr && !request.given_up) {
-            fail(request.command.ticket, ErrorWord::degraded,
+            fail(request.command.ticket,
+                 ErrorWord::degraded,
                  "the tier is " + tier_ + ", not " + too_little);
             request.given_up = true;
         }
@@ -245,14 +256,15 @@ void Node::Impl::granted(Request& request, Reply& reply, Time sent) {
         request.attempt = {};
         request.stage = Request::Stage::idle;
         if (request.queued) return settle(lock);
-        fail(request.command.ticket, ErrorWord::nostore,
-             "the store is slower than the lease of " + std::to_string(to_ms(*request.command.ttl)) +
-                 " ms; nothing is held");
+        fail(request.command.ticket,
+             ErrorWord::nostore,
+             "the store is slower than the lease of " +
+                 std::to_string(to_ms(*request.command.ttl)) + " ms; nothing is held");
         request.given_up = true;
         return drop(request);
     }
-    const auto hold = std::ranges::find_if(
-        record.holds, [&](const Hold& h) { return h.request == request.id; });
+    const auto hold =
+        std::ranges::find_if(record.holds, [&](const Hold& h) { return h.request == request.id; });
     const Token token = hold->token;
     const auto holds = static_cast<std::uint32_t>(record.holds.size());
     const Fence fence = record.fence;
@@ -260,8 +272,11 @@ void Node::Impl::granted(Request& request, Reply& reply, Time sent) {
         drop_record(lock);  // the former grant ended without a word to this node
     }
     keep_record(lock, record, sent);
-    Holder holder{token, request.command.ticket.client, request.command.keep,
-                  request.command.release_on_close, std::nullopt};
+    Holder holder{token,
+                  request.command.ticket.client,
+                  request.command.keep,
+                  request.command.release_on_close,
+                  std::nullopt};
     if (request.command.expect) holder.expect_until = now_ + 3 * *request.command.expect;
     set_holder(lock, std::move(holder));
     if (reply.status == Status::adopted) {
@@ -270,8 +285,8 @@ void Node::Impl::granted(Request& request, Reply& reply, Time sent) {
         ++counts_.acquired;
     }
     if (wants_debug()) {
-        std::string text = grant_name(*lock.key, fence) + " granted to client " +
-                           request.command.client.str();
+        std::string text =
+            grant_name(*lock.key, fence) + " granted to client " + request.command.client.str();
         if (!request.command.owner.empty()) {
             text += " owner " + printable(request.command.owner.view());
         }
@@ -290,19 +305,22 @@ void Node::Impl::refused(Request& request, const Reply& reply) {
     if (request.given_up) return drop(request);
     const Ticket ticket = request.command.ticket;
     switch (reply.status) {
-        case Status::held: break;
+        case Status::held:
+            break;
         case Status::cancelled:
             fail(ticket, ErrorWord::err, "cancelled: this REQ was cancelled");
             request.given_up = true;
             return drop(request);
         case Status::holds_full:
-            fail(ticket, ErrorWord::limit,
+            fail(ticket,
+                 ErrorWord::limit,
                  "at most " + std::to_string(holds_per_lock_max) + " holds of a lock and " +
                      std::to_string(attempts_per_hold_max) + " sendings of one REQ");
             request.given_up = true;
             return drop(request);
         default:
-            fail(ticket, ErrorWord::err,
+            fail(ticket,
+                 ErrorWord::err,
                  "the store's key of this lock is in use by something else: latchd did not write "
                  "its value");
             request.given_up = true;
@@ -320,28 +338,27 @@ void Node::Impl::refused(Request& request, const Reply& reply) {
         // (doubling) for what this node was not told. A lease that was renewed meanwhile is not
         // looked at more often than once per wake_check.
         const bool same = lock.fence_seen == reply.fence_seen;
+        const bool extended = same && now_ + reply.left > lock.free_at + milliseconds(5);
         lock.fence_seen = reply.fence_seen;
         lock.free_at = now_ + reply.left;
-        lock.check_interval = same ? std::min(2 * lock.check_interval,
-                                              std::max(reply.left, options_.wake_check))
-                                   : options_.wake_check;
-        const Duration over = reply.left + std::chrono::milliseconds(1);
+        lock.check_interval =
+            same ? std::min(2 * lock.check_interval, std::max(reply.left, options_.wake_check))
+                 : options_.wake_check;
+        const Duration over = reply.left + milliseconds(1);
         lock.check_at = now_ + std::min(lock.check_interval, over);
-        if (same) lock.check_at = std::max(lock.check_at, lock.asked_at + options_.wake_check);
+        if (extended) lock.check_at = std::max(lock.check_at, lock.asked_at + options_.wake_check);
     }
     settle(lock);
 }
 
 void Node::Impl::ask_failed(Request& request, Failure failure, const std::string& text) {
     Lock& lock = *request.lock;
-    if (request.given_up) {
-        if (failure == Failure::in_doubt) undo(request);
-        return drop(request);
-    }
     if (failure == Failure::in_doubt) {
         request.stage = Request::Stage::doubtful;
-        return settle(lock);
+        if (!request.given_up) return settle(lock);
+        undo(request);
     }
+    if (request.given_up) return drop(request);
     request.stage = Request::Stage::idle;
     const bool says_no = failure == Failure::refused || failure == Failure::clock;
     if (says_no && !request.queued) {
@@ -383,7 +400,8 @@ void Node::Impl::time_out(Request& request) {
     const bool was_sent = request.stage != Request::Stage::idle;
     if (was_sent) {
         const Duration most = *request.command.ttl + request.command.delay.value_or(Duration{});
-        fail(ticket, ErrorWord::uncertain,
+        fail(ticket,
+             ErrorWord::uncertain,
              "max_ms=" + std::to_string(to_ms(most)) + " req=" + printable(request.id.view()));
     } else {
         fail(ticket, ErrorWord::nostore, nostore_text());

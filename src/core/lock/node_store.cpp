@@ -6,10 +6,10 @@
 // An operation whose answer is lost is in doubt, and only that: it is sent again as soon as the
 // store can be reached (every operation is idempotent by attempt, token or request id), unless
 // its client was answered and nothing needs it any more. A store that says no was not in doubt.
+#include "node_impl.hpp"
+
 #include <algorithm>
 #include <utility>
-
-#include "node_impl.hpp"
 
 namespace latchd::core {
 
@@ -21,7 +21,9 @@ std::string Node::Impl::nostore_text() const {
     return open_ ? "the store does not answer" : closed_reason_;
 }
 
-Task& Node::Impl::add_task(Task::Kind kind, Operation&& operation, Lock* lock,
+Task& Node::Impl::add_task(Task::Kind kind,
+                           Operation&& operation,
+                           Lock* lock,
                            std::optional<Ticket> ticket) {
     tasks_.emplace_back();
     Task& task = tasks_.back();
@@ -41,7 +43,8 @@ Task& Node::Impl::add_task(Task::Kind kind, Operation&& operation, Lock* lock,
 void Node::Impl::start(Task& task, Request* then) {
     if (!open_) {
         if (task.ticket && tasks_.size() > tasks_max) {
-            fail(*task.ticket, ErrorWord::limit,
+            fail(*task.ticket,
+                 ErrorWord::limit,
                  std::to_string(tasks_max) + " commands wait for the store already");
             task.ticket.reset();
         }
@@ -81,7 +84,8 @@ void Node::Impl::time_out(Task& task) {
             const Lock& lock = *task.lock;
             const Duration left = lock.record ? lock.record->lease_end - now_ : options_.ttl_max;
             const bool is_unlock = task.kind == Task::Kind::unlock;
-            fail(ticket, ErrorWord::uncertain,
+            fail(ticket,
+                 ErrorWord::uncertain,
                  "max_ms=" + std::to_string(std::max<std::int64_t>(to_ms(left), 0)) +
                      (is_unlock ? " the release is carried out once the store answers"
                                 : " the store has not answered"));
@@ -128,16 +132,31 @@ void Node::Impl::on(StoreReplied&& event) {
         task->under_way = false;
         Reply& reply = event.reply.reply;
         switch (task->kind) {
-            case Task::Kind::unlock: unlocked(*task, reply); break;
-            case Task::Kind::renew: renewed(*task, reply, flight.sent); break;
-            case Task::Kind::keep: kept(*task, reply, flight.sent); break;
-            case Task::Kind::undo: break;
-            case Task::Kind::cancel: cancelled(*task, reply); break;
-            case Task::Kind::force: forced(*task, reply); break;
-            case Task::Kind::restore: restored(*task, reply, flight.sent); break;
+            case Task::Kind::unlock:
+                unlocked(*task, reply);
+                break;
+            case Task::Kind::renew:
+                renewed(*task, reply, flight.sent);
+                break;
+            case Task::Kind::keep:
+                kept(*task, reply, flight.sent);
+                break;
+            case Task::Kind::undo:
+                break;
+            case Task::Kind::cancel:
+                cancelled(*task, reply);
+                break;
+            case Task::Kind::force:
+                forced(*task, reply);
+                break;
+            case Task::Kind::restore:
+                restored(*task, reply, flight.sent);
+                break;
             case Task::Kind::info:
             case Task::Kind::fence:
-            case Task::Kind::list: viewed(*task, event.reply); break;
+            case Task::Kind::list:
+                viewed(*task, event.reply);
+                break;
         }
         if (flight.request == nullptr) return finish(*task);
     }
@@ -320,8 +339,12 @@ void Node::Impl::check_drained() {
 void Node::Impl::pop_timers() {
     while (Timer* const timer = deadlines_.pop(now_)) {
         switch (timer->kind) {
-            case timer_of_request: time_out(*static_cast<Request*>(timer->owner)); break;
-            case timer_of_lock: on_timer(*static_cast<Lock*>(timer->owner)); break;
+            case timer_of_request:
+                time_out(*static_cast<Request*>(timer->owner));
+                break;
+            case timer_of_lock:
+                on_timer(*static_cast<Lock*>(timer->owner));
+                break;
             default: {
                 Task& task = *static_cast<Task*>(timer->owner);
                 const Time until = task.ticket ? task.answer_by : task.try_until;

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // LOCKINFO, LOCKS and FENCE: what people and programs ask about locks.
-#include <algorithm>
-#include <utility>
+#include "node_impl.hpp"
 
 #include <latchd/base/glob.hpp>
 
-#include "node_impl.hpp"
+#include <algorithm>
+#include <utility>
 
 namespace latchd::core {
 
@@ -102,15 +102,16 @@ void Node::Impl::viewed(Task& task, OperationReply& reply) {
             lines.push_back("its lease ended without UNLOCK; DELAY keeps it for another " +
                             std::to_string(to_ms(seen.record.left + seen.record.delay)) + " ms");
         } else {
-            lines.push_back("held through node " + seen.record.node.str() + " by client " +
-                            seen.record.client.str() + " for at most another " +
-                            std::to_string(to_ms(seen.record.left)) + " ms" +
-                            (seen.keep ? ", renewed by this node while that client is connected"
-                                       : ""));
+            lines.push_back(
+                "held through node " + seen.record.node.str() + " by client " +
+                seen.record.client.str() + " for at most another " +
+                std::to_string(to_ms(seen.record.left)) + " ms" +
+                (seen.keep ? ", renewed by this node while that client is connected" : ""));
         }
         if (kept_here != is_there) {
-            lines.emplace_back(kept_here ? "this node has a record of a grant that the store has not"
-                                         : "this node has no record of it");
+            lines.emplace_back(kept_here
+                                   ? "this node has a record of a grant that the store has not"
+                                   : "this node has no record of it");
         }
         if (seen.waiters > 0) {
             lines.push_back(std::to_string(seen.waiters) + " wait for it on this node");

@@ -1,11 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The latchd authors
 // SPDX-License-Identifier: Apache-2.0
+#include <latchd/base/glob.hpp>
 #include <latchd/core/lock/table.hpp>
 
 #include <algorithm>
 #include <utility>
-
-#include <latchd/base/glob.hpp>
 
 namespace latchd::core {
 namespace {
@@ -70,7 +69,10 @@ private:
     void put(const LockKey& key, KeptRecord&& record);
     void changed(const LockKey& key, KeptRecord& record);
     void pass_to(const LockKey& key, KeptRecord& record, const NodeName& node, bool keep);
-    Reply take_out(Time now, const LockKey& key, KeptRecord& record, const KeptHold& hold,
+    Reply take_out(Time now,
+                   const LockKey& key,
+                   KeptRecord& record,
+                   const KeptHold& hold,
                    const NodeName& sender);
     void erase(const LockKey& key);
     void tell(const NodeName& node, const NodeName& sender, NodeMessage message);
@@ -113,10 +115,8 @@ void Table::Impl::tell(const NodeName& node, const NodeName& sender, NodeMessage
     if (node != sender) told_.push_back({node, std::move(message)});
 }
 
-void Table::Impl::pass_to(const LockKey& key, KeptRecord& record, const NodeName& node,
-                          bool keep) {
-    tell(record.node, node,
-         {NodeMessage::Kind::moved, key, record.fence, RequestId{}, keep});
+void Table::Impl::pass_to(const LockKey& key, KeptRecord& record, const NodeName& node, bool keep) {
+    tell(record.node, node, {NodeMessage::Kind::moved, key, record.fence, RequestId{}, keep});
     record.node = node;
 }
 
@@ -208,16 +208,18 @@ Reply Table::Impl::reenter(Time now, const Acquire& wish, KeptRecord& record) {
 
 // Removes one hold; frees the lock with the last. The reply's record is the grant as it is now,
 // or as it was when it ended.
-Reply Table::Impl::take_out(Time now, const LockKey& key, KeptRecord& record,
-                            const KeptHold& hold, const NodeName& sender) {
+Reply Table::Impl::take_out(Time now,
+                            const LockKey& key,
+                            KeptRecord& record,
+                            const KeptHold& hold,
+                            const NodeName& sender) {
     if (record.holds.size() > 1) {
         record.erase(hold);
         changed(key, record);
         return {Status::hold_removed, to_record(key, record, now), {}, 0};
     }
     Reply reply{Status::released, to_record(key, record, now), {}, 0};
-    tell(record.node, sender,
-         {NodeMessage::Kind::released, key, record.fence, RequestId{}, false});
+    tell(record.node, sender, {NodeMessage::Kind::released, key, record.fence, RequestId{}, false});
     erase(key);
     return reply;
 }
@@ -292,7 +294,8 @@ Reply Table::Impl::force(Time now, const Force& wish) {
     KeptRecord* const record = find(now, wish.key);
     if (record == nullptr || (wish.fence && *wish.fence != record->fence)) return {};
     Reply reply{Status::ended, to_record(wish.key, *record, now), {}, record->fence};
-    tell(record->node, wish.node,
+    tell(record->node,
+         wish.node,
          {NodeMessage::Kind::forced, wish.key, record->fence, RequestId{}, false});
     erase(wish.key);
     return reply;
@@ -365,8 +368,7 @@ void Table::Impl::expire(Time now) {
     }
 }
 
-Table::Table(Epoch epoch, std::uint32_t counter)
-    : impl_(std::make_unique<Impl>(epoch, counter)) {}
+Table::Table(Epoch epoch, std::uint32_t counter) : impl_(std::make_unique<Impl>(epoch, counter)) {}
 Table::~Table() = default;
 Table::Table(Table&&) noexcept = default;
 Table& Table::operator=(Table&&) noexcept = default;
@@ -376,14 +378,22 @@ OperationReply Table::apply(Time now, const Operation& operation) {
     struct Visitor {
         Impl& impl;
         Time now;
-        OperationReply operator()(const Acquire& o) const { return {impl.acquire(now, o), {}, {}, 0}; }
+        OperationReply operator()(const Acquire& o) const {
+            return {impl.acquire(now, o), {}, {}, 0};
+        }
         OperationReply operator()(const Release& o) const { return impl.release(now, o); }
         OperationReply operator()(const Renew& o) const { return {impl.renew(now, o), {}, {}, 0}; }
         OperationReply operator()(const Undo& o) const { return {impl.undo(now, o), {}, {}, 0}; }
-        OperationReply operator()(const Cancel& o) const { return {impl.cancel(now, o), {}, {}, 0}; }
+        OperationReply operator()(const Cancel& o) const {
+            return {impl.cancel(now, o), {}, {}, 0};
+        }
         OperationReply operator()(const Force& o) const { return {impl.force(now, o), {}, {}, 0}; }
-        OperationReply operator()(const Inspect& o) const { return {impl.inspect(now, o), {}, {}, 0}; }
-        OperationReply operator()(const Restore& o) const { return {impl.restore(now, o), {}, {}, 0}; }
+        OperationReply operator()(const Inspect& o) const {
+            return {impl.inspect(now, o), {}, {}, 0};
+        }
+        OperationReply operator()(const Restore& o) const {
+            return {impl.restore(now, o), {}, {}, 0};
+        }
         OperationReply operator()(const List& o) const { return impl.list(now, o); }
     };
     return std::visit(Visitor{*impl_, now}, operation);
@@ -392,6 +402,11 @@ OperationReply Table::apply(Time now, const Operation& operation) {
 std::vector<Table::Told> Table::take_told() noexcept { return std::exchange(impl_->told_, {}); }
 void Table::expire(Time now) { impl_->expire(now); }
 std::size_t Table::size() const noexcept { return impl_->places_.size(); }
+void Table::begin_epoch(Epoch epoch) noexcept {
+    impl_->epoch_ = epoch;
+    impl_->counter_ = 0;
+}
+
 std::uint32_t Table::counter() const noexcept { return impl_->counter_; }
 Epoch Table::epoch() const noexcept { return impl_->epoch_; }
 

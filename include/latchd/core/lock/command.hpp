@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <latchd/core/lock/record.hpp>
+
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
-
-#include <latchd/core/lock/record.hpp>
 
 // What clients ask of a node, already checked for form (command/ parses and limits), and what
 // they are answered. No RESP here: command/ alone turns outcomes into replies.
@@ -96,8 +96,14 @@ struct ForceCommand {
     ClientName client;  // who asked: goes into the audit line
 };
 
-using ClientCommand = std::variant<LockCommand, UnlockCommand, RenewCommand, CancelCommand,
-                                   InfoCommand, ListCommand, FenceCommand, ForceCommand>;
+using ClientCommand = std::variant<LockCommand,
+                                   UnlockCommand,
+                                   RenewCommand,
+                                   CancelCommand,
+                                   InfoCommand,
+                                   ListCommand,
+                                   FenceCommand,
+                                   ForceCommand>;
 
 // The first word of an error, and so what a client is to do about it: docs/commands.md.
 enum class ErrorWord : std::uint8_t {
@@ -128,9 +134,9 @@ struct Error {
 // LOCKINFO and rows of LOCKS.
 struct LockView {
     GrantRecord record;
-    std::uint32_t waiters = 0;   // on this node
-    bool held = false;           // false: record.key alone is meaningful
-    bool keep = false;           // renewed by this node
+    std::uint32_t waiters = 0;  // on this node
+    bool held = false;          // false: record.key alone is meaningful
+    bool keep = false;          // renewed by this node
     std::string tier;
     Epoch epoch = 0;
     std::vector<std::string> explanation;  // EXPLAIN: a sentence each

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <latchd/core/lock/record.hpp>
+
 #include <cstdint>
 #include <optional>
 #include <vector>
-
-#include <latchd/core/lock/record.hpp>
 
 namespace latchd::core {
 

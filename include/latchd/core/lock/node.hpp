@@ -2,16 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <latchd/core/lock/command.hpp>
+#include <latchd/core/lock/operation.hpp>
+#include <latchd/core/resource/registry.hpp>
+
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
-
-#include <latchd/core/lock/command.hpp>
-#include <latchd/core/lock/operation.hpp>
-#include <latchd/core/resource/registry.hpp>
 
 namespace latchd::core {
 
@@ -23,9 +23,9 @@ enum class OperationId : std::uint64_t {};  // never used twice within an incarn
 struct StoreOpened {
     std::string tier;  // "redis", "local"
     Epoch epoch = 0;
-    bool shared = true;       // other hosts see what is kept there
-    Duration margin{};        // goes off every lease told (clock_margin; 0 for the embedded table)
-    bool kill_works = true;   // false: an undo after a doubt needs a tombstone
+    bool shared = true;      // other hosts see what is kept there
+    Duration margin{};       // goes off every lease told (clock_margin; 0 for the embedded table)
+    bool kill_works = true;  // false: an undo after a doubt needs a tombstone
 };
 // Nothing can be sent now. What was sent before is answered or failed one by one by the adapter.
 struct StoreClosed {
@@ -44,10 +44,10 @@ struct StoreFailed {
 // Another node did something to a lock that this node has a record of.
 struct NodeMessage {
     enum class Kind : std::uint8_t {
-        released,  // key is free (or changed hands); fence: the grant that ended
-        forced,    // as released, by FORCEUNLOCK
-        moved,     // renewed or re-entered through another node
-        cancelled, // this request id is cancelled
+        released,   // key is free (or changed hands); fence: the grant that ended
+        forced,     // as released, by FORCEUNLOCK
+        moved,      // renewed or re-entered through another node
+        cancelled,  // this request id is cancelled
     };
     Kind kind = Kind::released;
     LockKey key;
@@ -68,10 +68,24 @@ struct Restarted {
 struct DrainStarted {};
 struct TimePassed {};  // a deadline of next_deadline() may be due
 
-using Event = std::variant<LockCommand, UnlockCommand, RenewCommand, CancelCommand, InfoCommand,
-                           ListCommand, FenceCommand, ForceCommand, StoreOpened, StoreClosed,
-                           StoreReplied, StoreFailed, NodeMessage, MessagesResumed, ClientGone,
-                           Restarted, DrainStarted, TimePassed>;
+using Event = std::variant<LockCommand,
+                           UnlockCommand,
+                           RenewCommand,
+                           CancelCommand,
+                           InfoCommand,
+                           ListCommand,
+                           FenceCommand,
+                           ForceCommand,
+                           StoreOpened,
+                           StoreClosed,
+                           StoreReplied,
+                           StoreFailed,
+                           NodeMessage,
+                           MessagesResumed,
+                           ClientGone,
+                           Restarted,
+                           DrainStarted,
+                           TimePassed>;
 
 // ---- what a node asks for ------------------------------------------------------------------
 
@@ -116,8 +130,7 @@ struct Notice {
 // All that was asked of the drain is done (or given up).
 struct Drained {};
 
-using Action =
-    std::variant<Answer, Submit, JournalPut, JournalDrop, Happened, Notice, Drained>;
+using Action = std::variant<Answer, Submit, JournalPut, JournalDrop, Happened, Notice, Drained>;
 using Actions = std::vector<Action>;
 
 // ---- the node ------------------------------------------------------------------------------
@@ -139,7 +152,7 @@ struct NodeOptions {
     Duration answer_max = std::chrono::seconds(2);  // beyond WAIT, every command
     Duration retry_window = std::chrono::seconds(15);
     Duration wake_check = std::chrono::seconds(1);
-    Duration place_kept = std::chrono::seconds(5);  // of a waiter that comes back with its REQ
+    Duration place_kept = std::chrono::seconds(5);    // of a waiter that comes back with its REQ
     Duration answer_kept = std::chrono::seconds(60);  // the same UNLOCK gets the same answer
     std::uint32_t checks_per_second = 1'000;
     bool debug_notices = false;  // whether Notices of level debug are wanted at all

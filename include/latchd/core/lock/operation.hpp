@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <latchd/core/lock/record.hpp>
+
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
-
-#include <latchd/core/lock/record.hpp>
 
 // What a node asks of a store, and what a store answers. Every store (embedded table, Redis
 // scripts, later SQL) obeys the rules written at `Table` (table.hpp); one table of cases runs
@@ -100,13 +100,13 @@ using Operation =
     std::variant<Acquire, Release, Renew, Undo, Cancel, Force, Inspect, Restore, List>;
 
 enum class Status : std::uint8_t {
-    granted,        // Acquire: was free
-    reentered,      // Acquire: same owner, a hold more
-    adopted,        // Acquire: found its own request id (or attempt)
-    held,           // Acquire: somebody else's, or in its DELAY; Reply::left says for how long at most
-    cancelled,      // Acquire: this request id was cancelled, or this attempt undone
-    holds_full,     // Acquire: holds_per_lock_max or attempts_per_hold_max reached
-    released,       // Release: the lock is free now
+    granted,     // Acquire: was free
+    reentered,   // Acquire: same owner, a hold more
+    adopted,     // Acquire: found its own request id (or attempt)
+    held,        // Acquire: somebody else's, or in its DELAY; Reply::left says for how long at most
+    cancelled,   // Acquire: this request id was cancelled, or this attempt undone
+    holds_full,  // Acquire: holds_per_lock_max or attempts_per_hold_max reached
+    released,    // Release: the lock is free now
     hold_removed,   // Release: one hold fewer, still held
     renewed,        // Renew
     renew_limit,    // Renew: renew_max reached; the lease stays

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <latchd/base/ids.hpp>
+#include <latchd/base/time.hpp>
+
 #include <cstdint>
 #include <optional>
 #include <vector>
-
-#include <latchd/base/ids.hpp>
-#include <latchd/base/time.hpp>
 
 namespace latchd::core {
 
@@ -30,9 +30,9 @@ struct GrantRecord {
     std::vector<Hold> holds;
     OwnerName owner;
     Fence fence = 0;
-    std::uint64_t version = 0;  // 1 at the grant, +1 for each change under the same fence
-    Duration left{};            // of the lease; negative during DELAY
-    Duration ttl{};             // what RENEW without PX gives
+    std::uint64_t version = 0;          // 1 at the grant, +1 for each change under the same fence
+    Duration left{};                    // of the lease; negative during DELAY
+    Duration ttl{};                     // what RENEW without PX gives
     std::optional<Duration> hard_left;  // to the hard end (MAXHOLD)
     std::uint32_t renewals = 0;
     std::uint32_t renew_max = 0;  // 0: no limit

@@ -2,6 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <latchd/core/lock/kept.hpp>
+#include <latchd/core/lock/node.hpp>
+#include <latchd/core/lock/operation.hpp>
+#include <latchd/core/time/deadlines.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -9,11 +14,6 @@
 #include <unordered_map>
 #include <utility>
 #include <vector>
-
-#include <latchd/core/lock/kept.hpp>
-#include <latchd/core/lock/node.hpp>
-#include <latchd/core/lock/operation.hpp>
-#include <latchd/core/time/deadlines.hpp>
 
 namespace latchd::core {
 
@@ -61,6 +61,9 @@ public:
 
     // Messages for other nodes that were caused since the last call.
     [[nodiscard]] std::vector<Told> take_told() noexcept;
+
+    // The fences go on in a later epoch, from its first; the locks stay as they are.
+    void begin_epoch(Epoch epoch) noexcept;
 
     // Forgets what is over. Each apply() does so too; this is for a table that nobody asks.
     void expire(Time now);

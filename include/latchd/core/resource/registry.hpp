@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <latchd/base/ids.hpp>
+#include <latchd/base/time.hpp>
+
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -9,9 +12,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <latchd/base/ids.hpp>
-#include <latchd/base/time.hpp>
 
 namespace latchd::core {
 
@@ -24,11 +24,11 @@ struct ResourceSettings {
     std::optional<std::uint32_t> renew_max;  // MAXRENEW; 0: no limit
     std::optional<Degrade> degrade;
     Safety safety = Safety::available;
-    std::optional<std::uint32_t> queue_max;     // QUEUE: waiters per lock and node
+    std::optional<std::uint32_t> queue_max;       // QUEUE: waiters per lock and node
     std::optional<std::uint64_t> locks_expected;  // EXPECTLOCKS: more live locks than that warn
-    std::optional<Duration> hold_max;           // MAXHOLD of a LOCK that names none
-    std::optional<Duration> expect;             // EXPECT of a LOCK that names none
-    std::optional<Duration> delay;              // DELAY of a LOCK that names none
+    std::optional<Duration> hold_max;             // MAXHOLD of a LOCK that names none
+    std::optional<Duration> expect;               // EXPECT of a LOCK that names none
+    std::optional<Duration> delay;                // DELAY of a LOCK that names none
 
     friend bool operator==(const ResourceSettings&, const ResourceSettings&) = default;
 };

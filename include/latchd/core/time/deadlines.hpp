@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <latchd/base/time.hpp>
+
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <vector>
-
-#include <latchd/base/time.hpp>
 
 namespace latchd::core {
 

@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: 2026 The latchd authors
+// SPDX-License-Identifier: Apache-2.0
+#include <latchd/core/time/deadlines.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+namespace latchd::core {
+namespace {
+
+TEST(Deadlines, agree_with_a_sorted_list_under_any_order_of_arming_and_disarming) {
+    const unsigned seed = 20261129;
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    Deadlines deadlines;
+    std::vector<Timer> timers(300);
+    for (int round = 0; round < 20'000; ++round) {
+        Timer& timer = timers[random() % timers.size()];
+        switch (random() % 4) {
+            case 0:
+            case 1:
+                deadlines.arm(timer, Time{Duration(random() % 1'000)});
+                break;
+            case 2:
+                deadlines.disarm(timer);
+                break;
+            default: {
+                Timer* const first = deadlines.pop(Time{Duration(random() % 1'000)});
+                if (first == nullptr) break;
+                for (const Timer& other : timers) {
+                    EXPECT_TRUE(!other.is_armed() || first->due <= other.due);
+                }
+            }
+        }
+        const auto armed = static_cast<std::size_t>(std::count_if(
+            timers.begin(), timers.end(), [](const Timer& t) { return t.is_armed(); }));
+        ASSERT_EQ(deadlines.size(), armed);
+    }
+}
+
+}  // namespace
+}  // namespace latchd::core
