@@ -19,7 +19,7 @@
 
 #include <utility>
 
-#include "listener.hpp"
+#include "accepted.hpp"
 #include "node_host.hpp"
 #include "node_shell.hpp"
 #include "sessions.hpp"
@@ -27,7 +27,8 @@
 namespace latchd::server {
 namespace {
 
-constexpr auto drain_max = std::chrono::milliseconds(1'500);
+// The core gives its drain two seconds.
+constexpr auto drain_max = std::chrono::milliseconds(2'500);
 constexpr auto flush_max = std::chrono::milliseconds(500);
 constexpr auto tick = std::chrono::milliseconds(250);
 constexpr int ticks_per_second = 4;
@@ -41,6 +42,7 @@ public:
     Impl(boost::asio::io_context& context, Parts parts)
         : context_(context),
           options_(std::move(parts.options)),
+          listeners_(std::move(parts.listeners)),
           on_finished_(std::move(parts.on_finished)),
           shell_(context,
                  {.options = std::move(parts.node),
@@ -54,7 +56,7 @@ public:
                  .registry = parts.registry,
                  .shell = &shell_,
                  .sessions = &sessions_,
-                 .endpoints = &endpoints_,
+                 .endpoints = &listeners_->endpoints(),
                  .drain = [this] { drain(Ending::draining); },
                  .finish = [this] { finish(); },
                  .stop = [this] { end(); }}),
@@ -72,22 +74,31 @@ public:
 
     store::Sink& sink() noexcept { return shell_; }
     void attach(store::Store& store) noexcept { shell_.attach(store); }
-    [[nodiscard]] const std::vector<Endpoint>& endpoints() const noexcept { return endpoints_; }
 
-    void listen() {
-        for (const ListenerOptions& options : options_.listeners) {
-            auto listener = std::make_unique<Listener>(
-                context_, options, [this](Accepted&& a) { sessions_.accept(context_, std::move(a)); });
-            for (const Endpoint& bound : listener->endpoints()) endpoints_.push_back(bound);
-            listeners_.push_back(std::move(listener));
+    void serve() {
+        listeners_->start([this](Accepted&& accepted) {
+            shell_.begin_turn();
+            sessions_.accept(context_, std::move(accepted));
+            shell_.end_turn();
+        });
+    }
+
+    [[nodiscard]] std::string status_line() const {
+        const command::NodeStatus status = host_.status();
+        const core::NodeCounts counts = shell_.node().counts();
+        std::string line = status.state;
+        if (status.reason != "-") line += ": " + status.reason;
+        if (status.state == "ok") {
+            line += ": tier " + status.tier + ", epoch " + std::to_string(status.epoch);
         }
-        for (const auto& listener : listeners_) listener->start();
+        return line + "; " + std::to_string(counts.held) + " locks held, " +
+               std::to_string(counts.waiting) + " waiting";
     }
 
     void finish() {
         if (finishing_) return;
         finishing_ = true;
-        for (const auto& listener : listeners_) listener->stop();
+        listeners_->stop();
         if (drained_) return drained();
         end_after(drain_max, &Impl::close_sessions);
         drain(Ending::finishing);
@@ -114,7 +125,7 @@ private:
         if (std::exchange(ended_, true)) return;
         end_timer_.cancel();
         ticker_.stop();
-        for (const auto& listener : listeners_) listener->stop();
+        listeners_->stop();
         shell_.stop();
         // Not from here: the caller may be one of the sessions.
         boost::asio::post(context_, [this] { on_finished_(); });
@@ -163,13 +174,12 @@ private:
 
     boost::asio::io_context& context_;
     Options options_;
+    std::unique_ptr<Listeners> listeners_;
     std::function<void()> on_finished_;
-    std::vector<Endpoint> endpoints_;
     NodeShell shell_;
     Sessions sessions_;
     NodeHost host_;
     command::Dispatcher dispatcher_;
-    std::vector<std::unique_ptr<Listener>> listeners_;
     runtime::Ticker ticker_;
     boost::asio::steady_timer end_timer_;
     Time last_tick_{};
@@ -186,8 +196,8 @@ Server::Server(boost::asio::io_context& context, Parts parts)
 Server::~Server() = default;
 store::Sink& Server::sink() noexcept { return impl_->sink(); }
 void Server::attach(store::Store& store) { impl_->attach(store); }
-void Server::listen() { impl_->listen(); }
-const std::vector<Endpoint>& Server::endpoints() const noexcept { return impl_->endpoints(); }
+void Server::serve() { impl_->serve(); }
+std::string Server::status_line() const { return impl_->status_line(); }
 void Server::finish() { impl_->finish(); }
 
 }  // namespace latchd::server

@@ -14,6 +14,8 @@
 #include <utility>
 #include <variant>
 
+#include "socket.hpp"
+
 namespace latchd::server {
 namespace {
 

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "listener.hpp"
+#include "accepted.hpp"
 #include "node_shell.hpp"
 #include "session.hpp"
 

@@ -7,13 +7,15 @@
 
 #include <sys/socket.h>
 
-#include "listener.hpp"
+#include "accepted.hpp"
 
 namespace latchd::server {
 
 // Listening sockets, non-blocking. Throw std::runtime_error that names address and reason.
 [[nodiscard]] std::vector<Descriptor> listen_on_tcp(const ListenerOptions& options);
 [[nodiscard]] Descriptor listen_on_unix(const std::string& path);
+
+void set_tcp_options(int descriptor, const TcpOptions& options);
 
 // Where the socket is bound, or what it is connected to.
 [[nodiscard]] Endpoint endpoint_of(const sockaddr_storage& address);

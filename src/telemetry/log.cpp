@@ -12,6 +12,7 @@
 #include <spdlog/details/log_msg.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/base_sink.h>
+#include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 
 #include <sys/stat.h>
@@ -94,11 +95,33 @@ private:
     LogWriter writer_;
 };
 
-Sink plain_sink() {
-    auto sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
+Sink with_time(Sink sink) {
     sink->set_formatter(
         std::make_unique<spdlog::pattern_formatter>("%Y-%m-%dT%H:%M:%S.%e%z %l %n: %v"));
     return sink;
+}
+
+Sink plain_sink() { return with_time(std::make_shared<spdlog::sinks::stderr_sink_mt>()); }
+
+// Flushed line by line: a log that lacks its last lines is of little use after a crash.
+class FileSink final : public spdlog::sinks::basic_file_sink_mt {
+public:
+    using basic_file_sink_mt::basic_file_sink_mt;
+
+private:
+    void sink_it_(const spdlog::details::log_msg& msg) override {
+        basic_file_sink_mt::sink_it_(msg);
+        flush_();
+    }
+};
+
+Sink file_sink(const std::string& path) {
+    try {
+        return with_time(std::make_shared<FileSink>(path));
+    } catch (const spdlog::spdlog_ex& error) {
+        std::fprintf(stderr, "latchd: log.target: %s\n", error.what());
+        return plain_sink();
+    }
 }
 
 // JOURNAL_STREAM is inherited by children whose stderr leads elsewhere: the numbers must match.
@@ -109,7 +132,9 @@ bool leads_to_journal() {
     return std::to_string(info.st_dev) + ":" + std::to_string(info.st_ino) == stream;
 }
 
-Sink sink_for(Target target) {
+Sink sink_for(const LogOptions& options) {
+    const Target target = options.target;
+    if (target == Target::file) return file_sink(options.path);
 #ifdef LATCHD_HAVE_SYSTEMD
     if (target == Target::journal) return std::make_shared<JournalSink>();
 #endif
@@ -121,7 +146,7 @@ Sink sink_for(Target target) {
 struct Log {
     std::mutex mutex;
     Sink sink = plain_sink();
-    RateLimit limit{LogOptions{}.burst, LogOptions{}.window};
+    RateLimit limit{10, std::chrono::seconds(5)};
     std::atomic<Level> level{Level::info};
     std::atomic<std::uint64_t> written{0};
     std::atomic<std::uint64_t> suppressed{0};
@@ -161,7 +186,7 @@ Log& the_log() {
 
 }  // namespace
 
-void open_log(const LogOptions& options) { the_log().open(options, sink_for(options.target)); }
+void open_log(const LogOptions& options) { the_log().open(options, sink_for(options)); }
 
 void open_log(const LogOptions& options, LogWriter writer) {
     the_log().open(options, std::make_shared<WriterSink>(std::move(writer)));

@@ -11,6 +11,7 @@
 #include <latchd/command/options.hpp>
 #include <latchd/core/lock/node.hpp>
 #include <latchd/server/grant_log.hpp>
+#include <latchd/server/listeners.hpp>
 #include <latchd/server/options.hpp>
 #include <latchd/store/port.hpp>
 
@@ -23,6 +24,7 @@ namespace latchd::server {
 // Everything that a Server is made of.
 struct Parts {
     Options options;
+    std::unique_ptr<Listeners> listeners;  // of this loop
     command::Options command;
     core::NodeOptions node;
     std::vector<command::Setting> settings;  // what CONFIG GET shows, secrets masked
@@ -53,13 +55,14 @@ public:
     [[nodiscard]] store::Sink& sink() noexcept;
     void attach(store::Store& store);
 
-    // Binds and listens. Throws std::runtime_error whose text names the address and the reason.
-    void listen();
-    // As bound: with the kernel's port where 0 was asked for.
-    [[nodiscard]] const std::vector<Endpoint>& endpoints() const noexcept;
+    // Accepts clients from now on.
+    void serve();
+
+    // For the service manager: "ok: tier local, epoch 201112; 4 locks held, 0 waiting".
+    [[nodiscard]] std::string status_line() const;
 
     // Stops accepting, tells waiters, has KEEP locks renewed once more and ONCLOSE ones released,
-    // flushes replies, closes connections, then calls on_finished. Takes two seconds at most.
+    // flushes replies, closes connections, then calls on_finished. Takes three seconds at most.
     // Again: no effect.
     void finish();
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <string_view>
 
 // The log of the process. Any thread. A line has a stable event id ("store.closed"), says what
@@ -24,11 +25,13 @@ enum class Target : std::uint8_t {
     automatic,  // priorities for the journal when stderr leads there, else plain stderr
     journal,    // the journal, with fields of its own (needs libsystemd, else as automatic)
     stderr_plain,
+    file,       // appended to `path`; plain stderr if that can't be opened
 };
 
 struct LogOptions {
     Level level = Level::info;
     Target target = Target::automatic;
+    std::string path;  // of the file
     // At most `burst` lines of one event id in `window`, the rest are counted and summed up in
     // one line. Debug lines are never suppressed: who asked for them wants all.
     std::uint32_t burst = 10;

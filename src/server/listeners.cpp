@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The latchd authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "listener.hpp"
+#include <latchd/server/listeners.hpp>
 
 #include <latchd/telemetry/log.hpp>
 
@@ -17,6 +17,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "accepted.hpp"
 #include "socket.hpp"
 
 namespace latchd::server {
@@ -41,11 +42,15 @@ bool is_passing(int error) {
 
 }  // namespace
 
-class Listener::Impl : public std::enable_shared_from_this<Listener::Impl> {
+// One endpoint of the configuration, on all addresses that it stands for ("localhost" may be two).
+// Runs on through lack of descriptors: a spare one lets it refuse a client by word instead of
+// leaving it waiting, and what the kernel lacks is waited for.
+class Listeners::Listener : public std::enable_shared_from_this<Listeners::Listener> {
 public:
-    Impl(boost::asio::io_context& context, ListenerOptions options, OnAccept on_accept)
+    using OnAccept = std::function<void(Accepted&&)>;
+
+    Listener(boost::asio::io_context& context, ListenerOptions options)
         : options_(std::move(options)),
-          on_accept_(std::move(on_accept)),
           timer_(context),
           spare_(open_spare()) {
         if (options_.endpoint.is_unix()) {
@@ -56,7 +61,8 @@ public:
         }
     }
 
-    void start() {
+    void start(OnAccept on_accept) {
+        on_accept_ = std::move(on_accept);
         for (std::size_t i = 0; i < sockets_.size(); ++i) wait(i);
     }
 
@@ -180,11 +186,23 @@ private:
     bool stopped_ = false;
 };
 
-Listener::Listener(boost::asio::io_context& context, ListenerOptions options, OnAccept on_accept)
-    : impl_(std::make_shared<Impl>(context, std::move(options), std::move(on_accept))) {}
-Listener::~Listener() { impl_->stop(); }
-void Listener::start() { impl_->start(); }
-void Listener::stop() { impl_->stop(); }
-const std::vector<Endpoint>& Listener::endpoints() const noexcept { return impl_->endpoints(); }
+Listeners::Listeners(boost::asio::io_context& context,
+                     const std::vector<ListenerOptions>& options) {
+    for (const ListenerOptions& one : options) {
+        auto listener = std::make_shared<Listener>(context, one);
+        for (const Endpoint& bound : listener->endpoints()) endpoints_.push_back(bound);
+        listeners_.push_back(std::move(listener));
+    }
+}
+
+Listeners::~Listeners() { stop(); }
+
+void Listeners::start(std::function<void(Accepted&&)> on_accept) {
+    for (const auto& listener : listeners_) listener->start(on_accept);
+}
+
+void Listeners::stop() {
+    for (const auto& listener : listeners_) listener->stop();
+}
 
 }  // namespace latchd::server

@@ -2,17 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <functional>
-#include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <latchd/server/options.hpp>
-
-namespace boost::asio {
-class io_context;
-}
 
 namespace latchd::server {
 
@@ -44,32 +37,6 @@ struct Accepted {
     std::string local;  // the listener's own
     std::size_t clients_max = 0;
     Duration idle_timeout{};
-};
-
-void set_tcp_options(int descriptor, const TcpOptions& options);
-
-// Accepts on all addresses that one endpoint stands for ("localhost" may be two). Runs on through
-// lack of descriptors: a spare one lets it refuse a client by word instead of leaving it waiting,
-// and what the kernel lacks is waited for.
-class Listener {
-public:
-    using OnAccept = std::function<void(Accepted&&)>;
-
-    // Binds and listens; throws std::runtime_error that names the address and the reason.
-    Listener(boost::asio::io_context& context, ListenerOptions options, OnAccept on_accept);
-    ~Listener();
-    Listener(const Listener&) = delete;
-    Listener& operator=(const Listener&) = delete;
-
-    void start();
-    // Closes the sockets and removes the Unix socket's file, if it is still ours.
-    void stop();
-
-    [[nodiscard]] const std::vector<Endpoint>& endpoints() const noexcept;
-
-private:
-    class Impl;
-    std::shared_ptr<Impl> impl_;
 };
 
 }  // namespace latchd::server
