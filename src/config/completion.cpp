@@ -1,0 +1,143 @@
+// SPDX-FileCopyrightText: 2026 The latchd authors
+// SPDX-License-Identifier: Apache-2.0
+// Fills in what depends on the host or on other keys, and reads the password files.
+#include "configuration.hpp"
+#include "schema.hpp"
+#include "value.hpp"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <sys/stat.h>
+
+namespace latchd::config {
+namespace {
+
+// A variable that is unset is empty; one without an absolute path is ignored by those who ask for
+// a directory, as the XDG rules have it.
+std::string variable(const Surroundings& surroundings, const std::string& name) {
+    return surroundings.variable(name).value_or("");
+}
+
+// systemd joins several directories of a unit by colons; the first is ours.
+std::string first_directory(const std::string& list) { return list.substr(0, list.find(':')); }
+
+std::string temporary_directory(const Surroundings& surroundings) {
+    const auto tmp = variable(surroundings, "TMPDIR");
+    return (tmp.starts_with('/') ? tmp : "/tmp") + "/latchd-" +
+           std::to_string(surroundings.user_id);
+}
+
+std::string state_directory(const Surroundings& surroundings, Configuration& configuration) {
+    if (const auto given = variable(surroundings, "STATE_DIRECTORY"); given.starts_with('/')) {
+        return first_directory(given);
+    }
+    if (const auto home = variable(surroundings, "HOME"); home.starts_with('/')) {
+        return home + "/.local/state/latchd";
+    }
+    const auto fallback = temporary_directory(surroundings) + "/state";
+    configuration.warning({},
+                          "state_dir: neither STATE_DIRECTORY nor HOME is set; " + fallback +
+                              " may not survive a restart of the host");
+    return fallback;
+}
+
+std::string runtime_directory(const Surroundings& surroundings) {
+    if (const auto given = variable(surroundings, "RUNTIME_DIRECTORY"); given.starts_with('/')) {
+        return first_directory(given);
+    }
+    if (const auto xdg = variable(surroundings, "XDG_RUNTIME_DIR"); xdg.starts_with('/')) {
+        return xdg + "/latchd";
+    }
+    return temporary_directory(surroundings);
+}
+
+std::string node_name(const std::string& host_name, const Listener& listener) {
+    const auto suffix =
+        listener.address.is_unix() ? "" : ":" + std::to_string(listener.address.port);
+    std::string name = host_name.substr(0, 64 - suffix.size());
+    std::replace_if(
+        name.begin(), name.end(), [](char c) { return !is_name_byte(c); }, '-');
+    return (name.empty() ? "localhost" : name) + suffix;
+}
+
+// The name, or with `-2`, `-3`, ... behind it until it is nobody else's.
+template <class T>
+std::string unused_name(const std::vector<T>& list, const std::string& name) {
+    std::string candidate = name;
+    for (std::size_t n = 2; std::any_of(
+             list.begin(), list.end(), [&](const T& other) { return other.name == candidate; });
+         ++n) {
+        candidate = name + "-" + std::to_string(n);
+    }
+    return candidate;
+}
+
+void read_secret(const std::string& prefix,
+                 const std::string& file,
+                 Secret& password,
+                 const Surroundings& surroundings,
+                 Configuration& configuration) {
+    const auto path = prefix + ".password_file";
+    if (file.empty()) return;
+    if (!password.empty()) {
+        return configuration.error_at(path, "the password is given already; keep one of them");
+    }
+    auto content = surroundings.read_file(file);
+    if (content.status != FileContent::Status::read) {
+        return configuration.error_at(path, "cannot read " + file + ": " + content.error);
+    }
+    if ((content.mode & S_IROTH) != 0) {
+        return configuration.error_at(path, file + " can be read by everyone; chmod o-r " + file);
+    }
+    // Editors end a file by a newline. More than that one is the password's own.
+    auto& text = content.text;
+    if (text.ends_with('\n')) text.pop_back();
+    if (text.empty()) return configuration.error_at(path, file + " is empty");
+    constexpr std::string_view space = " \t\r\n";
+    if (space.find(text.front()) != std::string_view::npos ||
+        space.find(text.back()) != std::string_view::npos) {
+        configuration.warning_at(
+            path, "the password in " + file + " begins or ends with white space, which counts");
+    }
+    password = Secret(std::move(text));
+}
+
+}  // namespace
+
+void complete(const Surroundings& surroundings, Configuration& configuration) {
+    auto& options = configuration.options;
+    if (options.listen.empty()) options.listen.emplace_back();
+    for (auto& listener : options.listen) {
+        if (listener.name.empty()) listener.name = unused_name(options.listen, "resp");
+    }
+    if (options.stores.empty()) options.stores.emplace_back();
+    for (auto& store : options.stores) {
+        if (store.name.empty()) {
+            store.name = unused_name(options.stores, std::string(word_of(store.kind)));
+        }
+    }
+    if (options.node.empty()) {
+        options.node = node_name(surroundings.host_name, options.listen.front());
+    }
+    if (options.state_dir.empty()) {
+        options.state_dir = state_directory(surroundings, configuration);
+    }
+    if (options.runtime_dir.empty()) options.runtime_dir = runtime_directory(surroundings);
+}
+
+void read_secrets(const Surroundings& surroundings, Configuration& configuration) {
+    auto& options = configuration.options;
+    for (std::size_t i = 0; i < options.stores.size(); ++i) {
+        auto& store = options.stores[i];
+        read_secret("stores[" + std::to_string(i) + "]",
+                    store.password_file,
+                    store.password,
+                    surroundings,
+                    configuration);
+    }
+    read_secret(
+        "auth", options.auth.password_file, options.auth.password, surroundings, configuration);
+}
+
+}  // namespace latchd::config

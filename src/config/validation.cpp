@@ -1,0 +1,196 @@
+// SPDX-FileCopyrightText: 2026 The latchd authors
+// SPDX-License-Identifier: Apache-2.0
+// What no key can be checked for alone.
+#include "configuration.hpp"
+#include "schema.hpp"
+#include "value.hpp"
+
+#include <map>
+#include <string>
+
+namespace latchd::config {
+namespace {
+
+std::string at(std::string_view list, std::size_t index) {
+    return std::string(list) + "[" + std::to_string(index) + "]";
+}
+
+class Checker {
+public:
+    explicit Checker(Configuration& configuration)
+        : configuration_(configuration), options_(configuration.options) {}
+
+    void check_all() {
+        check_listeners();
+        check_limits();
+        check_locks();
+        check_stores();
+        check_resources();
+    }
+
+private:
+    // `a` must not be longer than `b`.
+    template <class T>
+    void check_order(const std::string& a, T a_value, std::string_view b, T b_value) {
+        if (a_value <= b_value) return;
+        configuration_.error_at(a,
+                                text_of(a) + " is more than " + std::string(b) + ", " + text_of(b));
+    }
+
+    std::string text_of(std::string_view path) {
+        std::string pattern(path);
+        std::size_t index = 0;
+        if (const auto open = pattern.find('['); open != std::string::npos) {
+            index = std::stoul(pattern.substr(open + 1));
+            pattern.erase(open + 1, pattern.find(']') - open - 1);
+        }
+        return get_field(*find_key(pattern), Scope{options_, index}).value_or("");
+    }
+
+    template <class T>
+    void check_names(std::string_view list, const std::vector<T>& elements) {
+        std::map<std::string, std::size_t> first;
+        for (std::size_t i = 0; i < elements.size(); ++i) {
+            const auto [it, is_new] = first.emplace(elements[i].name, i);
+            if (is_new || elements[i].name.empty()) continue;
+            const auto line = configuration_.origin_near(at(list, it->second) + ".name").line;
+            configuration_.error_at(at(list, i) + ".name",
+                                    in_quotes(elements[i].name) + " is already used" +
+                                        (line > 0 ? " at line " + std::to_string(line) : ""));
+        }
+    }
+
+    void check_listeners() {
+        check_names("listen", options_.listen);
+        std::map<std::string, std::size_t> first;
+        for (std::size_t i = 0; i < options_.listen.size(); ++i) {
+            const auto& address = options_.listen[i].address;
+            const auto path = at("listen", i) + ".address";
+            const bool kernel_chooses = !address.is_unix() && address.port == 0;
+            if (!first.emplace(address.to_string(), i).second && !kernel_chooses) {
+                configuration_.error_at(path, in_quotes(address.to_string()) + " is already used");
+            }
+            if (!address.is_loopback() && options_.auth.password.empty()) {
+                configuration_.warning_at(path,
+                                          address.to_string() +
+                                              " may be reached from other hosts, and no "
+                                              "password is needed; set auth.password_file");
+            }
+        }
+        const auto keepalive = options_.tcp.keepalive;
+        if (keepalive % std::chrono::seconds(1) != Duration{0}) {
+            configuration_.error_at("tcp.keepalive", "must be whole seconds");
+        }
+    }
+
+    void check_limits() {
+        const auto& limits = options_.limits;
+        check_order("limits.max_bulk", limits.max_bulk, "limits.max_request", limits.max_request);
+    }
+
+    void check_locks() {
+        const auto& locks = options_.locks;
+        check_order("locks.ttl_min", locks.ttl_min, "locks.ttl", locks.ttl);
+        check_order("locks.ttl", locks.ttl, "locks.ttl_max", locks.ttl_max);
+        if (locks.clock_margin >= locks.ttl_min) {
+            configuration_.error_at("locks.clock_margin",
+                                    format_duration(locks.clock_margin) +
+                                        " is not less than locks.ttl_min, " +
+                                        format_duration(locks.ttl_min));
+        }
+    }
+
+    void check_stores() {
+        auto& stores = options_.stores;
+        for (std::size_t i = 0; i < stores.size(); ++i) check_store(at("stores", i), stores[i], i);
+        if (stores.size() > 1) {
+            configuration_.error_at(
+                at("stores", 1),
+                "this version keeps locks in exactly one store, of type redis or local; fallback "
+                "from one store to the next is not part of it");
+        }
+        check_names("stores", stores);
+    }
+
+    void check_store(const std::string& path, const Store& store, std::size_t index) {
+        const bool has_url = configuration_.is_set(path + ".url");
+        if (!has_url && !configuration_.is_set(path + ".type") && configuration_.is_set(path)) {
+            configuration_.error_at(path, "needs 'type' or 'url'");
+            return;
+        }
+        if (store.kind == StoreKind::mysql) {
+            configuration_.error_at(
+                path + (has_url ? ".url" : ".type"),
+                "this version serves stores of type redis or local; mysql, and fallback from one "
+                "store to the next, are not part of it");
+            return;
+        }
+        const bool is_redis = store.kind == StoreKind::redis;
+        refuse_idle_keys(path, store);
+        // An address or URL that was refused is no second error.
+        const bool address_given = configuration_.is_set(path + ".address") || has_url;
+        if (is_redis && !address_given) configuration_.error_at(path, "redis needs an 'address'");
+        if (is_redis && !store.address.is_unix() && store.address.port == 0 &&
+            !store.address.host.empty()) {
+            configuration_.error_at(path + ".address", "port 0 cannot be connected to");
+        }
+        const bool password_given = !store.password.empty() ||
+                                    configuration_.is_set(path + ".password") ||
+                                    configuration_.is_set(path + ".password_file");
+        if (!store.username.empty() && !password_given) {
+            configuration_.error_at(path + (has_url ? ".url" : ".username"),
+                                    "a user needs a password");
+        }
+        const auto& check = options_.stores[index].check;
+        if (is_redis) {
+            check_order(
+                path + ".check.fastinter", check.fastinter, path + ".check.inter", check.inter);
+        }
+    }
+
+    // A key that does nothing misleads whoever reads the file.
+    void refuse_idle_keys(const std::string& path, const Store& store) {
+        for (const auto& key : all_keys()) {
+            constexpr std::string_view list = "stores[].";
+            if (!key.path.starts_with(list) || key.store_keys == StoreKeys::all) continue;
+            const bool wants_redis = key.store_keys == StoreKeys::redis;
+            const auto full = join(path, key.path.substr(list.size()));
+            if (wants_redis == (store.kind == StoreKind::redis)) continue;
+            if (configuration_.is_set(full)) {
+                configuration_.error_at(
+                    full, "has no effect for a store of type " + std::string(word_of(store.kind)));
+            }
+        }
+    }
+
+    void check_resources() {
+        const auto& list = options_.resources.list;
+        check_names("resources.list", list);
+        for (std::size_t i = 0; i < list.size(); ++i) {
+            const auto path = at("resources.list", i);
+            if (list[i].ttl) {
+                check_order(path + ".ttl", *list[i].ttl, "locks.ttl_max", options_.locks.ttl_max);
+                if (*list[i].ttl < options_.locks.ttl_min) {
+                    configuration_.error_at(path + ".ttl",
+                                            text_of(path + ".ttl") +
+                                                " is less than locks.ttl_min, " +
+                                                text_of("locks.ttl_min"));
+                }
+            }
+            if (list[i].safety == Safety::strict && list[i].degrade == Degrade::local) {
+                configuration_.error_at(path + ".degrade",
+                                        "'local' is refused for 'safety: strict': a table of one "
+                                        "node can't exclude clients of another");
+            }
+        }
+    }
+
+    Configuration& configuration_;
+    Options& options_;
+};
+
+}  // namespace
+
+void validate(Configuration& configuration) { Checker(configuration).check_all(); }
+
+}  // namespace latchd::config

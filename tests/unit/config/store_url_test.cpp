@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: 2026 The latchd authors
+// SPDX-License-Identifier: Apache-2.0
+#include "store_url.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+namespace latchd::config {
+namespace {
+
+TEST(StoreUrl, of_redis_may_leave_out_all_but_the_host) {
+    const auto store = parse_store_url("redis://db.internal");
+    ASSERT_TRUE(store) << store.error;
+    EXPECT_EQ(store.value->kind, StoreKind::redis);
+    EXPECT_EQ(store.value->address, (Address{"db.internal", 6379, ""}));
+    EXPECT_EQ(store.value->database, 0U);
+    EXPECT_TRUE(store.value->username.empty());
+    EXPECT_TRUE(store.value->password.empty());
+}
+
+TEST(StoreUrl, of_redis_decodes_every_part) {
+    const auto store = parse_store_url("redis://ad%6da:p%40ss%2F%25:x@[::1]:6380/12");
+    ASSERT_TRUE(store) << store.error;
+    EXPECT_EQ(store.value->username, "adma");
+    EXPECT_EQ(store.value->password.reveal(), "p@ss/%:x");
+    EXPECT_EQ(store.value->address, (Address{"::1", 6380, ""}));
+    EXPECT_EQ(store.value->database, 12U);
+}
+
+TEST(StoreUrl, of_redis_may_have_a_password_without_a_user_and_a_bare_slash) {
+    const auto store = parse_store_url("redis://:secret@h:1/");
+    ASSERT_TRUE(store) << store.error;
+    EXPECT_EQ(store.value->username, "");
+    EXPECT_EQ(store.value->password.reveal(), "secret");
+}
+
+TEST(StoreUrl, of_a_redis_socket_has_its_path_and_database) {
+    const auto store = parse_store_url("redis+unix://u:p@/run/redis.sock?db=3");
+    ASSERT_TRUE(store) << store.error;
+    EXPECT_EQ(store.value->address, (Address{"", 0, "/run/redis.sock"}));
+    EXPECT_EQ(store.value->database, 3U);
+    EXPECT_EQ(store.value->password.reveal(), "p");
+}
+
+TEST(StoreUrl, of_other_types_is_told_by_its_scheme) {
+    EXPECT_EQ(parse_store_url("local:").value->kind, StoreKind::local);
+    EXPECT_EQ(parse_store_url("mysql://h/latchd").value->kind, StoreKind::mysql);
+}
+
+TEST(StoreUrl, that_is_wrong_is_refused_without_its_password) {
+    for (const auto* url : {"redis://u:hunter2@h:1/x",
+                            "redis://u:hunter2@h:1/65536",
+                            "redis://u:hunter2@h:1/1/2",
+                            "redis://u:hunter2@h:0",
+                            "redis://u:hunter2@h:99999",
+                            "redis://u:hunter2@",
+                            "redis://u:hun/ter2@h",
+                            "redis://u:hun@hunter2@h",
+                            "redis://u:hunter2%4@h",
+                            "redis://u:hunter2%zz@h",
+                            "redis+unix://u:hunter2@run/a",
+                            "redis+unix://u:hunter2@/a?database=1",
+                            "redis+unix:///a?password=hunter2",
+                            "rediss://u:hunter2@h",
+                            "etcd://u:hunter2@h",
+                            "redis:u:hunter2@h",
+                            "hunter2@h"}) {
+        const auto store = parse_store_url(url);
+        EXPECT_FALSE(store) << url;
+        EXPECT_EQ(store.error.find("ter2"), std::string::npos) << store.error;
+    }
+    for (const auto* url : {"",
+                            "redis",
+                            "redis:",
+                            "redis://",
+                            "redis:///1",
+                            "local",
+                            "local://",
+                            "local:x",
+                            "redis://:@h",
+                            "redis+unix://",
+                            "unix:/run/redis.sock"}) {
+        EXPECT_FALSE(parse_store_url(url)) << url;
+    }
+}
+
+TEST(StoreUrl, masks_what_may_be_a_secret) {
+    EXPECT_EQ(masked_url("redis://u:p@h:1/2"), "redis://u:***@h:1/2");
+    EXPECT_EQ(masked_url("redis://p@h"), "redis://***@h");
+    EXPECT_EQ(masked_url("redis://h/1"), "redis://h/1");
+    EXPECT_EQ(masked_url("redis://u:p@q@h"), "redis://u:***@h");
+}
+
+TEST(Secret, prints_as_stars) {
+    std::ostringstream out;
+    out << Secret("hunter2") << Secret();
+    EXPECT_EQ(out.str(), "***");
+}
+
+}  // namespace
+}  // namespace latchd::config
