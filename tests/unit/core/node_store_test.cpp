@@ -96,8 +96,8 @@ TEST(NodeStore, where_killing_is_forbidden_the_undo_leaves_a_tombstone) {
     a.send(1, lock({.req = "q"}));
     const core::Operation late = a.first_under_way();
     a.feed(core::ClientGone{ClientId{1}});
-    a.break_off();
     a.close();
+    a.break_off();
     a.link = Link::instant;
     a.open("redis", {}, false);
     // The doubtful LOCK comes after its undo: it may not be granted any more.
