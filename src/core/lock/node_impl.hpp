@@ -132,6 +132,10 @@ public:
 
     // node_lock.cpp: LOCK and the queue
     void on(LockCommand&& command);
+    bool complete(LockCommand& command);
+    void take_over(Request& request, LockCommand&& command);
+    void enter(Request& request, LockCommand&& command);
+    [[nodiscard]] std::optional<Error> overload(const Lock& lock, const LockCommand& command) const;
     void granted(Request& request, Reply& reply, Time sent);
     void refused(Request& request, const Reply& reply);
     void ask(Request& request, bool join_only);

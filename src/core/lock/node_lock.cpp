@@ -26,11 +26,11 @@ std::optional<T> first_of(const std::optional<T>& a, const std::optional<T>& b) 
     return a ? a : b;
 }
 
-bool joins(const Lock& lock, const Request& request) {
-    if (!lock.record) return false;
-    if (!request.command.owner.empty() && request.command.owner == lock.record->owner) return true;
-    return std::ranges::any_of(lock.record->holds,
-                               [&](const KeptHold& hold) { return hold.request == request.id; });
+bool joins(const Lock& lock, const LockCommand& command) {
+    if (!command.owner.empty() && command.owner == lock.record->owner) return true;
+    return command.request && std::ranges::any_of(lock.record->holds, [&](const KeptHold& hold) {
+               return hold.request == *command.request;
+           });
 }
 
 const char* worth_too_little(Require require, const std::string& tier, bool shared) {
@@ -48,16 +48,16 @@ Request* Node::Impl::head(const Lock& lock) const noexcept {
     return nullptr;
 }
 
-void Node::Impl::on(LockCommand&& command) {
-    const Ticket ticket = command.ticket;
-    if (draining_) return fail(ticket, ErrorWord::nostore, "draining; ask another node");
+// Fills in what the resource or the node says where the command says nothing. False: refused,
+// and answered so.
+bool Node::Impl::complete(LockCommand& command) {
     const ResourceSettings* const settings = registry_.find(command.key.resource.view());
+    const std::string& name = command.key.resource.str();
     if (settings == nullptr && registry_.require_registered) {
-        return fail(ticket,
-                    ErrorWord::err,
-                    "resource '" + command.key.resource.str() +
-                        "' is not registered; RESOURCE SET " + command.key.resource.str() +
-                        " registers it");
+        fail(command.ticket,
+             ErrorWord::err,
+             "resource '" + name + "' is not registered; RESOURCE SET " + name + " registers it");
+        return false;
     }
     static const ResourceSettings defaults;
     const ResourceSettings& resource = settings != nullptr ? *settings : defaults;
@@ -66,112 +66,115 @@ void Node::Impl::on(LockCommand&& command) {
     command.hold_max = first_of(command.hold_max, resource.hold_max);
     command.expect = first_of(command.expect, resource.expect);
     command.delay = first_of(command.delay, resource.delay);
-    if (open_) {
-        if (const char* const what = worth_too_little(command.require, tier_, shared_)) {
-            return fail(ticket, ErrorWord::degraded, "the tier is " + tier_ + ", not " + what);
+    if (!open_) return true;
+    const char* const what = worth_too_little(command.require, tier_, shared_);
+    if (what == nullptr) return true;
+    fail(command.ticket, ErrorWord::degraded, "the tier is " + tier_ + ", not " + what);
+    return false;
+}
+
+// The client's library sent its LOCK again: it takes over the place, and what is under way, of
+// the one that it has given up.
+void Node::Impl::take_over(Request& request, LockCommand&& command) {
+    if (!request.given_up && !request.ghost) {
+        fail(request.command.ticket,
+             ErrorWord::err,
+             "superseded: the same REQ came again on another connection");
+        if (request.queued) --counts_.waiting;
+        std::erase(waiting_clients_[request.command.ticket.client], &request);
+    }
+    request.ghost = false;
+    request.given_up = false;
+    enter(request, std::move(command));
+    if (!request.queued && request.stage == Request::Stage::idle && open_) ask(request, false);
+    settle(*request.lock);
+}
+
+// Sets what a request waits for, from the command that it stands for now.
+void Node::Impl::enter(Request& request, LockCommand&& command) {
+    request.command = std::move(command);
+    request.queued = request.command.wait > Duration::zero();
+    if (request.queued) ++counts_.waiting;
+    request.wait_until = now_ + request.command.wait;
+    request.answer_by = request.wait_until + options_.answer_max;
+    waiting_clients_[request.command.ticket.client].push_back(&request);
+    deadlines_.arm(request.timer, request.queued ? request.wait_until : request.answer_by);
+}
+
+// Why this LOCK can't be taken on; nothing if it can.
+std::optional<Error> Node::Impl::overload(const Lock& lock, const LockCommand& command) const {
+    if (command.wait > Duration::zero()) {
+        const ResourceSettings* const settings = registry_.find(command.key.resource.view());
+        const std::uint32_t queue_max = settings == nullptr
+                                            ? queue_max_default
+                                            : settings->queue_max.value_or(queue_max_default);
+        const auto queued = static_cast<std::uint32_t>(std::ranges::count_if(
+            lock.requests, [](const Request* r) { return r->queued && !r->ghost; }));
+        if (queued >= queue_max) {
+            return Error{ErrorWord::queue_full,
+                         std::to_string(queued) +
+                             " wait for this lock already; the limit is QUEUE of resource '" +
+                             command.key.resource.str() + "'"};
+        }
+        if (counts_.waiting >= options_.waiters_max) {
+            return Error{ErrorWord::queue_full,
+                         std::to_string(counts_.waiting) +
+                             " wait on this node already; the limit is limits.max_waiters"};
         }
     }
+    if (counts_.held + requests_.size() >= options_.locks_max + counts_.waiting) {
+        return Error{ErrorWord::limit,
+                     "journal: " + std::to_string(options_.locks_max) +
+                         " locks are held through this node; the limit is max_locks"};
+    }
+    return std::nullopt;
+}
 
+void Node::Impl::on(LockCommand&& command) {
+    const Ticket ticket = command.ticket;
+    if (draining_) return fail(ticket, ErrorWord::nostore, "draining; ask another node");
+    if (!complete(command)) return;
     Lock& lock = lock_of(command.key);
-    const bool waits = command.wait > Duration::zero();
     if (command.request) {
         const auto same = std::ranges::find_if(
             lock.requests, [&](const Request* r) { return r->named && r->id == *command.request; });
-        if (same != lock.requests.end()) {
-            // The client's library sent its LOCK again: it takes over the place, and what is
-            // under way, of the one that it has given up.
-            Request& request = **same;
-            if (!request.given_up && !request.ghost) {
-                fail(request.command.ticket,
-                     ErrorWord::err,
-                     "superseded: the same REQ came again on another connection");
-            }
-            if (!request.ghost && request.queued && !request.given_up) --counts_.waiting;
-            if (!request.given_up && !request.ghost) {
-                std::erase(waiting_clients_[request.command.ticket.client], &request);
-            }
-            request.ghost = false;
-            request.given_up = false;
-            request.command = std::move(command);
-            request.queued = waits;
-            if (waits) ++counts_.waiting;
-            request.wait_until = now_ + request.command.wait;
-            request.answer_by = request.wait_until + options_.answer_max;
-            waiting_clients_[ticket.client].push_back(&request);
-            deadlines_.arm(request.timer, waits ? request.wait_until : request.answer_by);
-            if (!waits && request.stage == Request::Stage::idle && open_) ask(request, false);
-            return settle(lock);
-        }
+        if (same != lock.requests.end()) return take_over(**same, std::move(command));
     }
 
-    Request* const first = head(lock);
-    const bool crowded = first != nullptr;
-    Request probe;
-    probe.command.owner = command.owner;
-    if (command.request) probe.id = *command.request;
+    const bool waits = command.wait > Duration::zero();
+    const bool crowded = head(lock) != nullptr;
     const bool known = knows_held(lock);
-    const bool own = (command.request || !command.owner.empty()) && known && joins(lock, probe);
-    if (!own && !waits && (known || (crowded && command.owner.empty() && !command.request))) {
+    const bool may_join = command.request || !command.owner.empty();
+    const bool joins_here = may_join && known && joins(lock, command);
+    if (!joins_here && !waits && (known || (crowded && !may_join))) {
         ++counts_.contended;
         answer(ticket, Refused{});
         return erase_if_idle(lock);
     }
-    if (waits) {
-        const std::uint32_t queue_max = resource.queue_max.value_or(queue_max_default);
-        const auto queued = static_cast<std::uint32_t>(std::ranges::count_if(
-            lock.requests, [](const Request* r) { return r->queued && !r->ghost; }));
-        if (queued >= queue_max) {
-            fail(ticket,
-                 ErrorWord::queue_full,
-                 std::to_string(queued) +
-                     " wait for this lock already; the limit is QUEUE of "
-                     "resource '" +
-                     command.key.resource.str() + "'");
-            return erase_if_idle(lock);
-        }
-        if (counts_.waiting >= options_.waiters_max) {
-            fail(ticket,
-                 ErrorWord::queue_full,
-                 std::to_string(counts_.waiting) +
-                     " wait on this node already; the limit is "
-                     "limits.max_waiters");
-            return erase_if_idle(lock);
-        }
-    }
-    if (!own && counts_.held + flights_.size() >= options_.locks_max) {
-        fail(ticket,
-             ErrorWord::limit,
-             "journal: " + std::to_string(options_.locks_max) +
-                 " locks are held through this "
-                 "node; the limit is max_locks");
+    if (auto error = joins_here ? std::nullopt : overload(lock, command)) {
+        fail(ticket, error->word, std::move(error->text));
         return erase_if_idle(lock);
     }
 
     requests_.emplace_back();
     Request& request = requests_.back();
     request.self = std::prev(requests_.end());
-    request.command = std::move(command);
-    request.named = request.command.request.has_value();
-    request.id = request.named ? *request.command.request : RequestId(names_.draw());
-    request.token = Token(names_.draw());
-    request.wait_until = now_ + request.command.wait;
-    request.answer_by = request.wait_until + options_.answer_max;
     request.lock = &lock;
-    request.queued = waits;
     request.timer.owner = &request;
     request.timer.kind = timer_of_request;
-    deadlines_.arm(request.timer, waits ? request.wait_until : request.answer_by);
+    request.named = command.request.has_value();
+    request.id = request.named ? *command.request : RequestId(names_.draw());
+    request.token = Token(names_.draw());
     lock.requests.push_back(&request);
-    waiting_clients_[ticket.client].push_back(&request);
-    if (waits) ++counts_.waiting;
+    enter(request, std::move(command));
 
     if (open_) {
-        if (own) {
+        if (joins_here) {
             ask(request, crowded);
         } else if (crowded || known) {
             // An owner or a request id that this node does not know may be the holder's, who
             // came through another node.
-            if (!known && (request.named || !request.command.owner.empty())) ask(request, true);
+            if (!known && may_join) ask(request, true);
         } else if (!waits) {
             ask(request, false);
         }

@@ -267,11 +267,14 @@ Reply Table::Impl::undo(Time now, const Undo& wish) {
     }
     KeptRecord* const record = find(now, wish.key);
     KeptHold* const hold = record == nullptr ? nullptr : record->find(wish.request);
-    if (hold == nullptr || std::erase(hold->attempts, wish.attempt) == 0) return {};  // T9
+    if (hold == nullptr || std::ranges::find(hold->attempts, wish.attempt) == hold->attempts.end()) {
+        return {};  // T9
+    }
     Reply reply;
-    if (hold->attempts.empty()) {
+    if (hold->attempts.size() == 1) {
         reply = take_out(now, wish.key, *record, *hold, wish.node);
     } else {
+        std::erase(hold->attempts, wish.attempt);
         changed(wish.key, *record);
         reply.record = to_record(wish.key, *record, now);
     }
