@@ -17,9 +17,7 @@
 local record, _, value = load()
 if ARGV[9] ~= '0' then
     local former = call('GET', KEYS[3])
-    if former ~= '*' then
-        put_bar(former, (former or ' ') .. ARGV[7] .. ' ', ARGV[9])
-    end
+    put_bar(former, former == '*' and '*' or (former or ' ') .. ARGV[7] .. ' ', ARGV[9])
 end
 local index = record and find_request(record, ARGV[6])
 local attempts = index and record.holds[index].attempts or {}

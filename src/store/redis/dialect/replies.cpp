@@ -69,6 +69,9 @@ const ErrorCode* find_wrapped(std::string_view error) noexcept {
 const ErrorCode* classify(std::string_view error) noexcept {
     static constexpr ErrorCode full{"", core::Failure::refused, Cause::unwell};
     static constexpr ErrorCode forbidden{"", core::Failure::refused, Cause::access};
+    // Not in the codes' list: a hand-over may have released before it may not grant.
+    static constexpr ErrorCode half{"", core::Failure::in_doubt, Cause::access};
+    if (error.starts_with("ERR The user executing the script can't")) return &half;
     if (error.starts_with("ERR Error running script")) return find_wrapped(error);
     if (error.starts_with("ERR max number of clients")) return &full;
     if (error.starts_with("ERR unknown command")) return &forbidden;  // renamed away

@@ -1,0 +1,320 @@
+// SPDX-FileCopyrightText: 2026 The latchd authors
+// SPDX-License-Identifier: Apache-2.0
+#include "redis_scripts_fixture.hpp"
+
+#include <latchd/core/lock/table.hpp>
+#include <latchd/resp/command_writer.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+#include <regex>
+#include <set>
+
+// The same random operations on core::Table and on the scripts: equal answers, records, messages
+// and lists after each. The table is told the server's time of each answer, so that times agree to
+// the millisecond. Time passes by rewriting what is stored as if it had been written earlier: keys
+// outlive their records then, and only the scripts' own sense of time can end them.
+namespace latchd::testing {
+namespace {
+
+using namespace store::redis;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class RedisConformance : public RedisScripts {
+protected:
+    void SetUp() override {
+        RedisScripts::SetUp();
+        if (IsSkipped()) return;
+        listener_ = std::make_unique<RedisClient>(server_->socket_path());
+        (void)listener_->command({"PSUBSCRIBE", "latchd:node*"});
+        const char* const seed = std::getenv("LATCHD_TEST_SEED");
+        seed_ = seed != nullptr ? std::strtoul(seed, nullptr, 10) : std::random_device()();
+        std::printf("seed %lu\n", seed_);
+        random_.seed(seed_);
+    }
+
+    std::uint64_t below(std::uint64_t n) { return random_() % n; }
+    bool one_in(std::uint64_t n) { return below(n) == 0; }
+    template <class T>
+    const T& any_of(const std::vector<T>& items) {
+        return items[below(items.size())];
+    }
+    NodeName node() { return NodeName(one_in(3) ? "node-b" : "node-a"); }
+    LockKey key() { return {ResourceName("r"), LockId(one_in(2) ? "1" : "2")}; }
+
+    core::Acquire acquire(const LockKey& key);
+    core::Acquire known() { return wishes_.empty() ? acquire(key()) : any_of(wishes_); }
+    core::Operation operation();
+    void compare(const core::Operation& operation);
+    void pass_time(milliseconds passed);
+    void pass_some_time();
+    std::vector<std::string> said();
+    std::vector<core::GrantRecord> model_rows();
+    std::vector<core::GrantRecord> server_rows();
+
+    std::unique_ptr<RedisClient> listener_;
+    unsigned long seed_ = 0;
+    std::mt19937_64 random_;
+    core::Table table_{epoch};
+    milliseconds shift_{};  // how much later than the server's clock the table's is
+    Time last_{};
+    std::uint64_t number_ = 0;
+    std::vector<core::Acquire> wishes_;
+    std::vector<core::GrantRecord> records_;
+    std::set<core::Status> seen_;
+};
+
+core::Acquire RedisConformance::acquire(const LockKey& key) {
+    Make make{++number_};
+    core::Acquire wish = make.acquire(one_in(2) ? "" : one_in(3) ? "other" : "owner", key);
+    wish.node = node();
+    wish.client = ClientName("client-" + std::to_string(below(3)));
+    wish.ttl = seconds(1 + below(60));
+    if (one_in(3)) wish.hold_max = seconds(2 + below(60));
+    if (one_in(3)) wish.delay = seconds(below(20));
+    wish.renew_max = one_in(3) ? static_cast<std::uint32_t>(1 + below(3)) : 0;
+    wish.keep = one_in(2);
+    wish.join_only = one_in(8);
+    if (!wishes_.empty() && one_in(3)) wish.request = any_of(wishes_).request;
+    wishes_.push_back(wish);
+    return wish;
+}
+
+core::Operation RedisConformance::operation() {
+    const core::Acquire wish = one_in(3) ? acquire(key()) : known();
+    switch (below(12)) {
+        case 0:
+        case 1:
+        case 2:
+            return wish;
+        case 3: {
+            core::Acquire again = wish;  // the same request, sent anew
+            again.attempt.number = ++number_;
+            again.node = node();
+            wishes_.push_back(again);
+            return again;
+        }
+        case 4:
+            return core::Release{wish.key, wish.token, node(), std::nullopt};
+        case 5:
+            return core::Release{wish.key, wish.token, node(), acquire(wish.key)};
+        case 6:
+        case 7: {
+            core::Renew renew{wish.key, wish.token, node(), std::nullopt, one_in(2)};
+            if (one_in(2)) renew.ttl = seconds(1 + below(60));
+            return renew;
+        }
+        case 8: {
+            core::Undo undo{wish.key, wish.request, wish.attempt, node(), std::nullopt};
+            if (one_in(2)) undo.tombstone = seconds(30);
+            return undo;
+        }
+        case 9:
+            if (!one_in(4)) return core::Inspect{wish.key};
+            return core::Cancel{wish.key, wish.request, node(), seconds(30)};
+        case 10: {
+            core::Force force{wish.key, node(), std::nullopt};
+            if (one_in(2) || records_.empty()) return core::Inspect{wish.key};
+            if (one_in(2)) force.fence = any_of(records_).fence;
+            return force;
+        }
+        default: {
+            if (records_.empty()) return wish;
+            core::Restore restore{any_of(records_), one_in(3)};
+            restore.record.left -= seconds(below(3));
+            return restore;
+        }
+    }
+}
+
+std::string kind_and_target(const std::string& channel, const core::NodeMessage& message) {
+    return channel + " " + std::to_string(int(message.kind)) + " " + message.key.id.str() + " " +
+           std::to_string(message.fence) + " " + message.request.str() + (message.keep ? " k" : "");
+}
+
+std::vector<std::string> RedisConformance::said() {
+    std::vector<std::string> all;
+    std::string ping;
+    resp::append_command(ping, {"PING"});
+    listener_->send(ping);
+    while (true) {
+        const resp::Value value = listener_->receive();
+        if (value.elements.size() != 4) return all;
+        const auto message = read_message(keys_, value.elements[3].string);
+        all.push_back(message ? kind_and_target(value.elements[2].string, *message)
+                              : "unreadable " + value.elements[3].string);
+    }
+}
+
+void expect_equal(const core::Reply& server, const core::Reply& model) {
+    ASSERT_EQ(server.status, model.status);
+    ASSERT_EQ(server.record, model.record);
+    ASSERT_EQ(server.left, model.left);
+    if (model.status == core::Status::held || model.status == core::Status::held_by_other) {
+        ASSERT_EQ(server.fence_seen, model.fence_seen);
+    }
+}
+
+void RedisConformance::compare(const core::Operation& operation) {
+    const Answered server = answered(operation);
+    last_ = Time(milliseconds(server.server_ms) + shift_);
+    const core::OperationReply model = table_.apply(last_, operation);
+    expect_equal(server.reply.reply, model.reply);
+    ASSERT_EQ(server.reply.then.has_value(), model.then.has_value());
+    if (model.then) expect_equal(*server.reply.then, *model.then);
+    std::vector<std::string> told;
+    for (const core::Table::Told& one : table_.take_told()) {
+        told.push_back(kind_and_target(
+            one.node.empty() ? keys_.nodes_channel() : keys_.node_channel(one.node), one.message));
+    }
+    // A release is told before the cancel that caused it on one side, after it on the other.
+    std::vector<std::string> heard = said();
+    std::sort(told.begin(), told.end());
+    std::sort(heard.begin(), heard.end());
+    ASSERT_EQ(heard, told);
+    seen_.insert(model.reply.status);
+    if (model.then) seen_.insert(model.then->status);
+    if (model.reply.record) records_.push_back(*model.reply.record);
+}
+
+std::vector<core::GrantRecord> RedisConformance::model_rows() {
+    auto rows = table_.apply(last_, core::List{"", 100, 0}).rows;
+    std::ranges::sort(rows, {}, &core::GrantRecord::key);
+    return rows;
+}
+
+std::vector<core::GrantRecord> RedisConformance::server_rows() {
+    std::string out;
+    append_scan(out, keys_, core::List{"", 1000, 0});
+    auto page = std::get<ScanPage>(read_scan(client_->round_trip(out)));
+    std::ranges::sort(page.redis_keys);
+    out.clear();
+    append_list(out, {keys_, scripts_, guard_}, page.redis_keys);
+    const Answer answer = read_list(keys_, page.redis_keys, "", client_->round_trip(out));
+    const Answered& answered = std::get<Answered>(answer);
+    last_ = Time(milliseconds(answered.server_ms) + shift_);
+    return answered.reply.rows;
+}
+
+void RedisConformance::pass_time(milliseconds passed) {
+    static const std::regex instant(
+        R"re((lease_end_ms|hard_end_ms|since_ms|adopt_until_ms)":(\d+))re");
+    shift_ += passed;
+    last_ += passed;
+    for (const resp::Value& name : command({"KEYS", "*"}).elements) {
+        if (name.string.starts_with("lock:")) {
+            const std::string text = text_at(name.string);
+            std::string moved;
+            auto at = text.cbegin();
+            for (std::sregex_iterator it(text.begin(), text.end(), instant), end; it != end; ++it) {
+                const long long was = std::stoll((*it)[2]);
+                moved.append(at, (*it)[2].first);
+                moved += std::to_string(was == 0 ? 0 : was - passed.count());
+                at = (*it)[2].second;
+            }
+            moved.append(at, text.cend());
+            command({"SET", name.string, moved, "PX", "3600000"});
+        } else if (name.string.starts_with("bar:")) {
+            const std::int64_t left = command({"PTTL", name.string}).integer - passed.count();
+            if (left > 0) {
+                command({"PEXPIRE", name.string, std::to_string(left)});
+            } else {
+                command({"DEL", name.string});
+            }
+        }
+    }
+}
+
+// Never to a moment so close to the end of a record or a bar that the server's key could go before
+// the next rewriting: ends are whole seconds apart from each other, so half a second is far.
+void RedisConformance::pass_some_time() {
+    const auto is_near = [&](Duration ahead) {
+        for (const core::GrantRecord& row : model_rows()) {
+            const Duration left = row.left + row.delay - ahead;
+            if (left > Duration::zero() && left < milliseconds(700)) return true;
+        }
+        for (const resp::Value& name : command({"KEYS", "bar:*"}).elements) {
+            const Duration left = milliseconds(command({"PTTL", name.string}).integer) - ahead;
+            if (left > -milliseconds(700) && left < milliseconds(700)) return true;
+        }
+        return false;
+    };
+    milliseconds passed(one_in(4) ? below(60'000) : below(9'000));
+    while (is_near(passed)) passed += milliseconds(350);
+    pass_time(passed);
+}
+
+TEST_F(RedisConformance, random_operations_are_answered_as_by_the_table) {
+    for (int step = 0; step < 4'000; ++step) {
+        const core::Operation next = operation();
+        SCOPED_TRACE("step " + std::to_string(step) + ", operation " +
+                     std::to_string(next.index()));
+        ASSERT_NO_FATAL_FAILURE(compare(next));
+        if (one_in(6)) {
+            const auto server = server_rows();
+            ASSERT_EQ(server, model_rows());
+            pass_some_time();
+        }
+        if (wishes_.size() > 12) wishes_.erase(wishes_.begin());
+        if (records_.size() > 8) records_.erase(records_.begin());
+    }
+    EXPECT_EQ(command({"HGET", keys_.marker(), "counter"}).string,
+              std::to_string(table_.counter()));
+    using core::Status;
+    for (const Status status : {Status::granted,
+                                Status::reentered,
+                                Status::adopted,
+                                Status::held,
+                                Status::cancelled,
+                                Status::released,
+                                Status::hold_removed,
+                                Status::renewed,
+                                Status::renew_limit,
+                                Status::not_held,
+                                Status::held_by_other,
+                                Status::undone,
+                                Status::ended,
+                                Status::nothing,
+                                Status::restored,
+                                Status::found}) {
+        EXPECT_TRUE(seen_.contains(status)) << "never met: " << int(status);
+    }
+}
+
+TEST_F(RedisConformance, a_lease_and_a_delay_end_at_their_very_millisecond) {
+    core::Acquire first = acquire({ResourceName("r"), LockId("edge")});
+    first.ttl = seconds(10);
+    first.hold_max.reset();
+    first.delay = seconds(5);
+    first.join_only = false;
+    ASSERT_NO_FATAL_FAILURE(compare(first));
+    const Time granted = last_;
+    // The scripts' own clock moves on between two commands: meet each end from both sides.
+    for (const seconds end : {seconds(10), seconds(15)}) {
+        for (const milliseconds off : {milliseconds(-40), milliseconds(40)}) {
+            (void)answered(core::Inspect{first.key});
+            const Answered now = answered(core::Inspect{first.key});
+            const Time server = Time(milliseconds(now.server_ms) + shift_);
+            pass_time(std::chrono::duration_cast<milliseconds>(granted + end + off - server));
+            ASSERT_NO_FATAL_FAILURE(compare(core::Inspect{first.key}));
+            core::Acquire again = first;
+            again.attempt.number = ++number_;
+            again.owner = OwnerName();
+            again.request = RequestId("another");
+            again.join_only = true;
+            ASSERT_NO_FATAL_FAILURE(compare(again));
+            ASSERT_NO_FATAL_FAILURE(
+                compare(core::Renew{first.key, Token("strange"), first.node, std::nullopt, false}));
+            if (end == seconds(10) && off > milliseconds(0)) {
+                ASSERT_NO_FATAL_FAILURE(
+                    compare(core::Renew{first.key, first.token, first.node, std::nullopt, false}));
+            }
+        }
+    }
+}
+
+}  // namespace
+}  // namespace latchd::testing

@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: 2026 The latchd authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "../support/redis_process.hpp"
+#include "redis_server.hpp"
+
+#include <latchd/runtime/clock.hpp>
+#include <latchd/store/redis/store.hpp>
+
+#include <boost/asio/io_context.hpp>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace latchd::testing {
+
+inline const LockKey settle_1001{ResourceName("order:settle"), LockId("1001")};
+
+// One node's store on a real server, driven through its port. Everything runs in run_until(),
+// which has a deadline and waits on what the store says, never for a time.
+class StoreRun final : private store::Sink {
+public:
+    StoreRun(const RedisProcess& server,
+             std::string node,
+             const std::function<void(store::redis::Options&)>& tweak = {});
+    ~StoreRun() override { store_->stop(); }
+
+    bool run_until(const std::function<bool()>& is_done,
+                   std::chrono::milliseconds patience = std::chrono::seconds(15));
+
+    // The next of these, leaving out what else comes (nothing within the patience: a failure).
+    core::StoreOpened opened();
+    core::StoreClosed closed();
+    core::NodeMessage message();
+
+    core::OperationId submit(core::Operation operation);
+    using Outcome = std::variant<core::OperationReply, core::StoreFailed>;
+    Outcome outcome(core::OperationId id);
+    // Submits and waits; ends the test with what was said instead of a reply.
+    core::OperationReply reply(core::Operation operation);
+    core::StoreFailed failure(core::Operation operation);
+    core::Status status(core::Operation operation) {
+        return reply(std::move(operation)).reply.status;
+    }
+
+    core::Acquire acquire(const LockKey& key = settle_1001);
+    core::Release release(const core::Acquire& of) const {
+        return {of.key, of.token, of.node, std::nullopt};
+    }
+    core::Undo undo(const core::Acquire& of) const {
+        return {of.key, of.request, of.attempt, of.node, std::nullopt};
+    }
+
+    [[nodiscard]] store::Health health() const { return store_->health(); }
+    [[nodiscard]] const core::authority::Known& known() const { return known_; }
+    [[nodiscard]] std::size_t closings() const { return closings_; }
+    [[nodiscard]] std::size_t unanswered() const { return outstanding_; }
+
+    Duration skew{};  // of this host's boot-time clock, from now on
+
+private:
+    void deliver(core::Event&& event) override;
+    template <class Wanted>
+    Wanted take();
+
+    boost::asio::io_context context_{1};
+    core::authority::Known known_;
+    std::string node_;
+    std::deque<core::Event> events_;
+    std::vector<std::pair<core::OperationId, Outcome>> outcomes_;
+    std::size_t outstanding_ = 0;
+    std::size_t closings_ = 0;
+    std::uint64_t number_ = 0;
+    std::unique_ptr<store::Store> store_;
+};
+
+// A server of its own for each test.
+class RedisDriver : public ::testing::Test {
+protected:
+    void SetUp() override {
+        if (!RedisProcess::is_installed()) GTEST_SKIP() << "redis-server is not installed";
+        server_.start();
+    }
+    resp::Value command(std::initializer_list<std::string_view> arguments) {
+        return RedisClient(server_.socket_path()).command(arguments);
+    }
+
+    RedisProcess server_;
+};
+
+}  // namespace latchd::testing
