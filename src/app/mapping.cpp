@@ -85,17 +85,16 @@ core::NodeOptions node_options(const config::Options& options) {
     out.waiters_max = options.limits.max_waiters;
     out.locks_max = options.stores.front().max_locks;
     out.wait_max = options.locks.wait_max;
-    out.ttl_min = options.locks.ttl_min;
     out.ttl_max = options.locks.ttl_max;
     out.retry_window = options.locks.retry_window;
     out.wake_check = options.locks.wake_check;
-    out.handover_max = options.locks.handover_max;
+    out.debug_notices = options.log.level == config::LogLevel::debug;
     return out;
 }
 
 store::redis::Options redis_options(const config::Options& options, const config::Store& store) {
     store::redis::Options out;
-    const config::Address& address = store.addresses.front();
+    const config::Address& address = store.address;
     out.name = store.name;
     out.host = address.host;
     out.port = address.port;

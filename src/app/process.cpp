@@ -182,7 +182,7 @@ private:
     void announce() {
         const config::Store& chosen = options_.stores.front();
         const std::string from = chosen.kind == config::StoreKind::redis
-                                     ? chosen.name + " (" + chosen.addresses.front().to_string() + ")"
+                                     ? chosen.name + " (" + chosen.address.to_string() + ")"
                                      : "the embedded table";
         std::string where;
         for (const server::Endpoint& endpoint : endpoints_) {

@@ -61,18 +61,6 @@ std::string node_name(const std::string& host_name, const Listener& listener) {
     return (name.empty() ? "localhost" : name) + suffix;
 }
 
-// The name, or with `-2`, `-3`, ... behind it until it is nobody else's.
-template <class T>
-std::string unused_name(const std::vector<T>& list, const std::string& name) {
-    std::string candidate = name;
-    for (std::size_t n = 2; std::any_of(
-             list.begin(), list.end(), [&](const T& other) { return other.name == candidate; });
-         ++n) {
-        candidate = name + "-" + std::to_string(n);
-    }
-    return candidate;
-}
-
 void read_secret(const std::string& prefix,
                  const std::string& file,
                  Secret& password,
@@ -108,14 +96,9 @@ void read_secret(const std::string& prefix,
 void complete(const Surroundings& surroundings, Configuration& configuration) {
     auto& options = configuration.options;
     if (options.listen.empty()) options.listen.emplace_back();
-    for (auto& listener : options.listen) {
-        if (listener.name.empty()) listener.name = unused_name(options.listen, "resp");
-    }
     if (options.stores.empty()) options.stores.emplace_back();
     for (auto& store : options.stores) {
-        if (store.name.empty()) {
-            store.name = unused_name(options.stores, std::string(word_of(store.kind)));
-        }
+        if (store.name.empty()) store.name = word_of(store.kind);
     }
     if (options.node.empty()) {
         options.node = node_name(surroundings.host_name, options.listen.front());

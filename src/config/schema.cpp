@@ -54,11 +54,6 @@ constexpr std::array keys{
         .default_text = "`$RUNTIME_DIRECTORY`, else `$XDG_RUNTIME_DIR/latchd`, else "
                         "`latchd-<uid>` in the temporary directory"},
 
-    Key{.path = "listen[].name",
-        .type = Type::name,
-        .field = [](Scope s) -> Field { return &listener(s).name; },
-        .meaning = "Name of the listener in logs.",
-        .default_text = "`resp`, `resp-2`, ..."},
     Key{.path = "listen[].address",
         .type = Type::address,
         .field = [](Scope s) -> Field { return &listener(s).address; },

@@ -61,7 +61,6 @@ private:
     }
 
     void check_listeners() {
-        check_names("listen", options_.listen);
         std::map<std::string, std::size_t> first;
         for (std::size_t i = 0; i < options_.listen.size(); ++i) {
             const auto& address = options_.listen[i].address;
@@ -109,7 +108,6 @@ private:
                 "this version keeps locks in exactly one store, of type redis or local; fallback "
                 "from one store to the next is not part of it");
         }
-        check_names("stores", stores);
     }
 
     void check_store(const std::string& path, const Store& store, std::size_t index) {

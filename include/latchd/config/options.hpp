@@ -51,7 +51,6 @@ struct Rate {
 };
 
 struct Listener {
-    std::string name;  // unique
     Address address{.host = "127.0.0.1", .port = 6385, .path = {}};
     std::size_t max_clients = 10'000;
     Duration idle_timeout{0};  // 0: never
@@ -100,7 +99,7 @@ struct Check {
 };
 
 struct Store {
-    std::string name;  // unique; the type's name unless one is given
+    std::string name;  // the type's name unless one is given
     StoreKind kind = StoreKind::local;
     // Of type redis; the other types use none of these.
     Address address{.host = {}, .port = 0, .path = {}};

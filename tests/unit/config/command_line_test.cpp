@@ -56,9 +56,8 @@ TEST_F(CommandLine, sets_what_its_options_name) {
     ASSERT_EQ(invocation.exit_code, 0) << invocation.messages;
     const auto& options = invocation.options;
     ASSERT_EQ(options.listen.size(), 3U);
-    EXPECT_EQ(options.listen[0].name, "resp");
+    EXPECT_EQ(options.listen[0].address, (Address{"127.0.0.1", 0, ""}));
     EXPECT_EQ(options.listen[1].address, (Address{"::1", 7000, ""}));
-    EXPECT_EQ(options.listen[1].name, "resp-2");
     EXPECT_EQ(options.listen[2].address.path, "/run/l.sock");
     ASSERT_EQ(options.stores.size(), 1U);
     EXPECT_EQ(options.stores[0].database, 2U);
@@ -98,7 +97,7 @@ TEST_F(CommandLine, refuses_the_usual_file_when_it_cannot_be_read) {
 TEST_F(CommandLine, wins_over_the_file_and_replaces_its_lists) {
     host_.put("/a.yaml", R"(version: 1
 cluster: file
-listen: [{name: one, address: "h:1"}, {name: two, address: "h:2"}]
+listen: [{address: "h:1"}, {address: "h:2"}]
 stores: [{type: redis, address: "h:6379"}]
 log: {level: error}
 )");

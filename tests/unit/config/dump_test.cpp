@@ -43,7 +43,7 @@ constexpr const char* full = R"(version: 1
 node: n:1
 state_dir: "/with space/$$x"
 listen:
-  - {name: a, address: "unix:/run/a.sock", max_clients: 7}
+  - {address: "unix:/run/a.sock", max_clients: 7}
   - {address: "[::1]:7000", idle_timeout: 90s}
 locks: {ttl: 1500ms}
 stores:

@@ -38,7 +38,6 @@ TEST(File, with_a_version_alone_gives_the_defaults) {
     EXPECT_EQ(options.state_dir, "/home/ada/.local/state/latchd");
     EXPECT_EQ(options.runtime_dir, "/tmp/latchd-1000");
     ASSERT_EQ(options.listen.size(), 1U);
-    EXPECT_EQ(options.listen[0].name, "resp");
     EXPECT_EQ(options.listen[0].address.to_string(), "127.0.0.1:6385");
     ASSERT_EQ(options.stores.size(), 1U);
     EXPECT_EQ(options.stores[0].kind, StoreKind::local);
@@ -49,7 +48,7 @@ TEST(File, sets_every_kind_of_key) {
     const auto configuration = load(R"(version: 1
 node: n1
 listen:
-  - {name: a, address: "unix:/run/a.sock", max_clients: 5, idle_timeout: 1m}
+  - {address: "unix:/run/a.sock", max_clients: 5, idle_timeout: 1m}
   - {address: "[::1]:7000"}
 tcp: {keepalive: 0s}
 limits: {max_bulk: 2KiB}
@@ -73,7 +72,6 @@ log: {target: "file:/l", level: debug, rate_limit: 1/1m}
     ASSERT_EQ(options.listen.size(), 2U);
     EXPECT_EQ(options.listen[0].max_clients, 5U);
     EXPECT_EQ(options.listen[0].idle_timeout, 1min);
-    EXPECT_EQ(options.listen[1].name, "resp");
     EXPECT_EQ(options.listen[1].address.host, "::1");
     EXPECT_EQ(options.tcp.keepalive, 0s);
     EXPECT_EQ(options.limits.max_bulk, 2048U);
@@ -178,14 +176,10 @@ const BadInput bad_inputs[] = {
     {"nameless_variable",
      "node: ${}\n",
      "2:7: node: '${...}' needs the name of a variable; write '$$' for a dollar"},
-    {"missing_address", "listen:\n  - name: a\n", "3:5: 'listen[0].address' is missing"},
+    {"missing_address", "listen:\n  - max_clients: 1\n", "3:5: 'listen[0].address' is missing"},
     {"missing_resource_name",
      "resources:\n  list:\n    - ttl: 1s\n",
      "4:7: 'resources.list[0].name' is missing"},
-    {"listener_name_twice",
-     "listen:\n  - {name: a, address: \"h:1\"}\n  - {name: a, address: \"unix:/h\"}\n"
-     "auth: {password: \"${HOME}\"}\n",
-     "4:12: listen[1].name: 'a' is already used at line 3"},
     {"listener_address_twice",
      "listen:\n  - {address: \"unix:/h\"}\n  - {address: \"unix:/h\"}\n",
      "4:15: listen[1].address: 'unix:/h' is already used"},
