@@ -1,0 +1,226 @@
+// SPDX-FileCopyrightText: 2026 The latchd authors
+// SPDX-License-Identifier: Apache-2.0
+#include "calls.hpp"
+
+#include "authority.hpp"
+#include "identity.hpp"
+#include "record_json.hpp"
+
+#include <latchd/resp/decoder.hpp>
+
+#include <gtest/gtest.h>
+
+namespace latchd::store::redis {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+// The arguments of the only command in the buffer.
+std::vector<std::string> arguments_of(const std::string& bytes) {
+    resp::Decoder decoder(resp::ClientTrust::authenticated);
+    decoder.feed(bytes);
+    std::vector<std::string> all;
+    for (const std::string_view argument : decoder.next().arguments) all.emplace_back(argument);
+    EXPECT_EQ(decoder.buffered_bytes(), 0u) << "more than one command";
+    return all;
+}
+
+class RedisCalls : public ::testing::Test {
+protected:
+    std::vector<std::string> call(const core::Operation& operation) {
+        std::string out;
+        append_operation(
+            out, {keys_, scripts_, {7, 1'700'000'000'123, milliseconds(200)}}, operation);
+        return arguments_of(out);
+    }
+    // What every call begins with: digest, keys, guard.
+    std::vector<std::string> head(Script script, std::vector<std::string> keys, bool is_timed) {
+        std::vector<std::string> all = {"EVALSHA",
+                                        std::string(scripts_.digest(script)),
+                                        std::to_string(keys.size() + 1),
+                                        "shop:latchd:marker"};
+        all.insert(all.end(), keys.begin(), keys.end());
+        for (const char* argument :
+             {"178000", "nonce", "7", is_timed ? "1700000000123" : "0", "200"}) {
+            all.emplace_back(argument);
+        }
+        return all;
+    }
+    static std::vector<std::string> joined(std::vector<std::string> all,
+                                           const std::vector<std::string>& rest) {
+        all.insert(all.end(), rest.begin(), rest.end());
+        return all;
+    }
+    static core::Acquire acquire() {
+        core::Acquire wish;
+        wish.key = {ResourceName("r"), LockId("1")};
+        wish.request = RequestId("q");
+        wish.attempt = {(std::uint64_t{1} << 53) - 1, 3};
+        wish.token = Token("t");
+        wish.owner = OwnerName("o");
+        wish.node = NodeName("n");
+        wish.client = ClientName("c");
+        wish.ttl = microseconds(1'999);
+        wish.delay = microseconds(1'001);
+        wish.retry_window = milliseconds(15'000);
+        return wish;
+    }
+
+    Keys keys_{"shop"};
+    Scripts scripts_{178'000, "nonce"};
+    const std::string lock_ = "shop:lock:r:1";
+    const std::string bar_ = "shop:bar:{shop:lock:r:1}:q";
+    const std::vector<std::string> acquire_ = {
+        "q", "9007199254740991.3", "t", "o", "n", "c", "1", "0", "0", "2", "15000", "0", "0"};
+};
+
+TEST_F(RedisCalls, round_leases_down_and_delays_up) {
+    EXPECT_EQ(call(acquire()), joined(head(Script::acquire, {lock_, bar_}, true), acquire_));
+}
+
+TEST_F(RedisCalls, never_ask_for_a_time_of_zero_where_it_would_mean_none) {
+    core::Acquire wish = acquire();
+    wish.ttl = microseconds(1);
+    wish.hold_max = microseconds(1);
+    wish.keep = true;
+    wish.join_only = true;
+    wish.renew_max = 0xffffffff;
+    const auto arguments = call(wish);
+    EXPECT_EQ(arguments.size(), 24u);
+    EXPECT_EQ(arguments[17], "1");
+    EXPECT_EQ(arguments[18], "1");
+    EXPECT_EQ(arguments[19], "4294967295");
+    EXPECT_EQ(arguments[22], "1");
+    EXPECT_EQ(arguments[23], "1");
+    core::Renew renew{wish.key, wish.token, wish.node, microseconds(1), true};
+    EXPECT_EQ(call(renew), joined(head(Script::renew, {lock_}, true), {"t", "n", "1", "1"}));
+    renew.ttl.reset();
+    EXPECT_EQ(call(renew), joined(head(Script::renew, {lock_}, true), {"t", "n", "0", "1"}));
+}
+
+TEST_F(RedisCalls, check_the_clock_only_where_something_may_be_granted) {
+    const core::Acquire wish = acquire();
+    core::Release release{wish.key, wish.token, wish.node, std::nullopt};
+    EXPECT_EQ(call(release), joined(head(Script::release, {lock_}, false), {"t", "n"}));
+    release.then = wish;
+    EXPECT_EQ(call(release),
+              joined(joined(head(Script::release, {lock_, bar_}, true), {"t", "n"}), acquire_));
+    core::Undo undo{wish.key, wish.request, wish.attempt, wish.node, std::nullopt};
+    EXPECT_EQ(
+        call(undo),
+        joined(head(Script::undo, {lock_, bar_}, false), {"q", "9007199254740991.3", "n", "0"}));
+    undo.tombstone = microseconds(1);
+    EXPECT_EQ(call(undo).back(), "1");
+    EXPECT_EQ(call(core::Cancel{wish.key, wish.request, wish.node, milliseconds(120'000)}),
+              joined(head(Script::cancel, {lock_, bar_}, false), {"q", "n", "120000"}));
+    EXPECT_EQ(call(core::Force{wish.key, wish.node, std::nullopt}),
+              joined(head(Script::force, {lock_}, false), {"n", ""}));
+    EXPECT_EQ(call(core::Force{wish.key, wish.node, make_fence(178'000, 5)}).back(),
+              std::to_string(make_fence(178'000, 5)));
+    EXPECT_EQ(call(core::Inspect{wish.key}), head(Script::inspect, {lock_}, false));
+}
+
+TEST_F(RedisCalls, ask_for_pages_as_scan_does) {
+    EXPECT_EQ(call(core::List{"r:*", 50, 17}),
+              (std::vector<std::string>{"SCAN", "17", "MATCH", "shop:lock:r:*", "COUNT", "50"}));
+    EXPECT_EQ(call(core::List{"", 0, 0}).back(), "1");
+    std::string out;
+    const std::vector<std::string> names = {"shop:lock:r:1", "shop:lock:r:2"};
+    append_sweep(out, {keys_, scripts_, {}}, names);
+    EXPECT_EQ(arguments_of(out).size(), 4u + 2u + 5u);
+}
+
+TEST_F(RedisCalls, carry_a_record_of_any_bytes_to_restore) {
+    core::GrantRecord record;
+    record.key = acquire().key;
+    record.holds = {{Token("t"), RequestId(std::string("\0\xff\"\\", 4)), {{1, 2}}, {}}};
+    record.fence = make_fence(178'000, 5);
+    record.left = -microseconds(1'500);
+    record.delay = microseconds(1'500);
+    record.version = 4;
+    const auto arguments = call(core::Restore{record, true});
+    EXPECT_EQ(arguments.back(), "1");
+    EXPECT_EQ(arguments[arguments.size() - 2],
+              "{\"fence\":\"764504178688005\",\"owner\":\"\",\"holds\":[{\"token\":\"t\","
+              "\"request\":\"\\u0000\xff\\\"\\\\\",\"attempts\":[\"1.2\"],\"adopt_left_ms\":0}],"
+              "\"version\":4,\"left_ms\":-2,\"ttl_ms\":0,\"hard_left_ms\":null,\"renewals\":0,"
+              "\"renew_max\":0,\"delay_ms\":2,\"age_ms\":0,\"node\":\"\",\"client\":\"\"}");
+}
+
+TEST_F(RedisCalls, of_the_authority_name_what_they_expect) {
+    core::authority::Record record;
+    record.uuid = core::authority::ClusterUuid("u");
+    record.epoch = 5;
+    record.nonce = core::authority::Nonce("n");
+    record.store = {"run", core::authority::Role::master, "replid", "replid2"};
+    record.reason = "why";
+    std::string out;
+    append_settle(out, keys_, scripts_, {std::nullopt, record});
+    const std::string digest(scripts_.digest(Script::authority_settle));
+    EXPECT_EQ(arguments_of(out),
+              (std::vector<std::string>{"EVALSHA",
+                                        digest,
+                                        "2",
+                                        "shop:latchd:record",
+                                        "shop:latchd:marker",
+                                        "",
+                                        "",
+                                        "",
+                                        "u",
+                                        "5",
+                                        "n",
+                                        "run",
+                                        "replid",
+                                        "replid2",
+                                        "why"}));
+    out.clear();
+    append_open(out,
+                keys_,
+                scripts_,
+                {record, core::authority::Marker{record.uuid, 4, record.nonce, "r", 9}, record, 8});
+    const auto arguments = arguments_of(out);
+    EXPECT_EQ(arguments.size(), 17u);
+    EXPECT_EQ(arguments[7], "4");
+    EXPECT_EQ(arguments.back(), "8");
+}
+
+TEST(RedisScriptTexts, differ_by_epoch_and_nonce_except_the_authority_s) {
+    const Scripts one(1, "a");
+    for (std::size_t i = 0; i < script_count; ++i) {
+        const auto script = static_cast<Script>(i);
+        const bool is_bound = script < Script::authority_read;
+        EXPECT_EQ(one.digest(script).size(), 40u);
+        EXPECT_EQ(one.digest(script) != Scripts(1, "b").digest(script), is_bound);
+        EXPECT_EQ(one.digest(script) != Scripts(2, "a").digest(script), is_bound);
+        EXPECT_EQ(one.text(script).ends_with("\n-- epoch 1 nonce a\n"), is_bound);
+        for (std::size_t j = 0; j < i; ++j) {
+            EXPECT_NE(one.digest(script), one.digest(static_cast<Script>(j)));
+        }
+    }
+}
+
+TEST(RedisIdentity, needs_run_id_role_and_replication_id) {
+    const std::string info =
+        "# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:abc\r\n"
+        "# Replication\r\nrole:slave\r\nmaster_replid:def\r\nmaster_replid2:ghi\r\n"
+        "# Memory\r\nmaxmemory_policy:volatile-lru\r\n";
+    const auto server = read_identity(info);
+    ASSERT_TRUE(server);
+    EXPECT_EQ(server->identity.run_id, "abc");
+    EXPECT_EQ(server->identity.role, core::authority::Role::replica);
+    EXPECT_EQ(server->identity.replid, "def");
+    EXPECT_EQ(server->identity.replid2, "ghi");
+    EXPECT_EQ(server->version, "7.0.15");
+    EXPECT_EQ(server->maxmemory_policy, "volatile-lru");
+    for (const char* needed : {"run_id", "role:", "master_replid:"}) {
+        std::string without = info;
+        without.replace(without.find(needed), 1, "_");
+        EXPECT_FALSE(read_identity(without)) << needed;
+    }
+    EXPECT_FALSE(read_identity(""));
+    EXPECT_FALSE(read_identity("run_id"));
+}
+
+}  // namespace
+}  // namespace latchd::store::redis
