@@ -103,21 +103,9 @@ Sink with_time(Sink sink) {
 
 Sink plain_sink() { return with_time(std::make_shared<spdlog::sinks::stderr_sink_mt>()); }
 
-// Flushed line by line: a log that lacks its last lines is of little use after a crash.
-class FileSink final : public spdlog::sinks::basic_file_sink_mt {
-public:
-    using basic_file_sink_mt::basic_file_sink_mt;
-
-private:
-    void sink_it_(const spdlog::details::log_msg& msg) override {
-        basic_file_sink_mt::sink_it_(msg);
-        flush_();
-    }
-};
-
 Sink file_sink(const std::string& path) {
     try {
-        return with_time(std::make_shared<FileSink>(path));
+        return with_time(std::make_shared<spdlog::sinks::basic_file_sink_mt>(path));
     } catch (const spdlog::spdlog_ex& error) {
         std::fprintf(stderr, "latchd: log.target: %s\n", error.what());
         return plain_sink();
@@ -166,6 +154,8 @@ struct Log {
                                            spdlog::string_view_t(event.data(), event.size()),
                                            spd_levels[number],
                                            spdlog::string_view_t(text.data(), text.size())));
+        // A file that lacks its last lines is of little use after a crash.
+        sink->flush();
         written.fetch_add(1, std::memory_order_relaxed);
     }
 
