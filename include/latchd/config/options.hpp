@@ -83,7 +83,6 @@ struct Locks {
     Duration clock_margin = std::chrono::milliseconds(50);
     Duration retry_window = std::chrono::seconds(15);
     Duration wake_check = std::chrono::seconds(1);
-    std::uint32_t handover_max = 16;
 
     friend bool operator==(const Locks&, const Locks&) = default;
 };
