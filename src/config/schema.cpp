@@ -146,6 +146,12 @@ constexpr std::array keys{
         .field = [](Scope s) -> Field { return &s.options.locks.wake_check; },
         .meaning = "First interval at which a waiting LOCK asks the store again.",
         .range = {ms(100), seconds(60)}},
+
+    Key{.path = "stores[].name",
+        .type = Type::name,
+        .field = [](Scope s) -> Field { return &store(s).name; },
+        .meaning = "Name of the store in logs and INFO.",
+        .default_text = "its type"},
     Key{.path = "stores[].url",
         .type = Type::store_url,
         .field = [](Scope s) -> Field { return &store(s); },
