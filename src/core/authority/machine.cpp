@@ -233,6 +233,8 @@ void Machine::serve(const Sight& sight, AuthorityActions& out) {
     const Record& record = *sight.record;
     const bool same = last_served_ && last_served_->epoch == record.epoch &&
                       last_served_->nonce == record.nonce;
+    // Opened by another node before this one saw it settling.
+    if (served_ && !same) stop("epoch " + std::to_string(record.epoch) + " was opened", true, out);
     if (!same) counter_seen_ = 0;
     counter_seen_ = std::max(counter_seen_, sight.marker->counter);
     served_ = record;

@@ -78,6 +78,9 @@ void Node::Impl::unlocked(Task& task, const Reply& reply) {
     // The doubtful release may have been the one that did it.
     const bool gone = reply.status == Status::not_held || reply.status == Status::held_by_other;
     if (gone && task.doubtful && task.had_token) value = 1;
+    if (const auto before = remembered(token); gone && before && *before != lost_maxhold) {
+        value = *before;  // the same UNLOCK was under way twice
+    }
     const bool here = lock.record && lock.record->find(token) != nullptr;
     if (here && (value == 1 || value == 2)) {
         if (wants_debug()) {

@@ -242,6 +242,7 @@ public:
     Duration margin_{};
     Time messages_since_ = Time::min();
     Time drain_by_{};
+    Timer drain_timer_;
 
     std::unordered_map<LockKey, Lock> locks_;
     std::list<Request> requests_;
@@ -258,7 +259,7 @@ public:
     Actions scratch_;
 };
 
-enum NodeTimer : std::uint8_t { timer_of_request, timer_of_lock, timer_of_task };
+enum NodeTimer : std::uint8_t { timer_of_request, timer_of_lock, timer_of_task, timer_of_drain };
 
 // "order:settle/1001#3865470566400001": a grant's printable name. Bytes outside 0x21-0x7e are
 // percent-encoded.

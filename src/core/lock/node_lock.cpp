@@ -271,7 +271,7 @@ void Node::Impl::granted(Request& request, Reply& reply, Time sent) {
     const Token token = hold->token;
     const auto holds = static_cast<std::uint32_t>(record.holds.size());
     const Fence fence = record.fence;
-    if (reply.status == Status::granted && lock.record && lock.record->fence != fence) {
+    if (lock.record && lock.record->fence != fence) {
         drop_record(lock);  // the former grant ended without a word to this node
     }
     keep_record(lock, record, sent);

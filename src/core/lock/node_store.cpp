@@ -290,6 +290,8 @@ void Node::Impl::on(DrainStarted&&) {
     if (draining_) return;
     draining_ = true;
     drain_by_ = now_ + options_.answer_max;
+    drain_timer_.kind = timer_of_drain;
+    deadlines_.arm(drain_timer_, drain_by_);
     std::vector<Request*> waiting;
     for (Request& request : requests_) waiting.push_back(&request);
     for (Request* const request : waiting) {
@@ -333,6 +335,7 @@ void Node::Impl::check_drained() {
     if (!draining_ || drained_) return;
     if (now_ < drain_by_ && !(flights_.empty() && tasks_.empty() && requests_.empty())) return;
     drained_ = true;
+    deadlines_.disarm(drain_timer_);
     out_->push_back(Drained{});
 }
 
@@ -345,6 +348,8 @@ void Node::Impl::pop_timers() {
             case timer_of_lock:
                 on_timer(*static_cast<Lock*>(timer->owner));
                 break;
+            case timer_of_drain:
+                break;  // check_drained() looks at the clock
             default: {
                 Task& task = *static_cast<Task*>(timer->owner);
                 const Time until = task.ticket ? task.answer_by : task.try_until;

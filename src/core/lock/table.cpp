@@ -267,7 +267,8 @@ Reply Table::Impl::undo(Time now, const Undo& wish) {
     }
     KeptRecord* const record = find(now, wish.key);
     KeptHold* const hold = record == nullptr ? nullptr : record->find(wish.request);
-    if (hold == nullptr || std::ranges::find(hold->attempts, wish.attempt) == hold->attempts.end()) {
+    if (hold == nullptr ||
+        std::ranges::find(hold->attempts, wish.attempt) == hold->attempts.end()) {
         return {};  // T9
     }
     Reply reply;

@@ -248,6 +248,18 @@ TEST(NodeDrain, tells_waiters_renews_keep_and_releases_onclose) {
     EXPECT_EQ(world.table.apply(world.now, core::Inspect{key()}).reply.record->left, seconds(9));
 }
 
+TEST(NodeDrain, ends_on_time_with_a_store_that_does_not_answer) {
+    World world;
+    Member& a = world.at(0);
+    granted(a.outcome(a.send(1, lock({.keep = true, .onclose = true}))));
+    a.link = Link::frozen;
+    a.send(2, lock({.wait_ms = 9'000, .id = "2"}));
+    a.feed(core::DrainStarted{});
+    EXPECT_FALSE(a.drained);
+    world.advance(seconds(2));
+    EXPECT_TRUE(a.drained);
+}
+
 TEST(NodeView, lists_every_lock_once_over_pages) {
     World world;
     Member& a = world.at(0);

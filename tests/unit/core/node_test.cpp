@@ -276,6 +276,18 @@ TEST(NodeUnlock, tells_not_held_from_held_by_another) {
     EXPECT_EQ(a.node.counts().held, 1u);
 }
 
+TEST(NodeUnlock, sent_twice_at_once_gets_one_answer_twice) {
+    World world;
+    Member& a = world.at(0);
+    const auto one = granted(a.outcome(a.send(1, lock())));
+    a.link = Link::frozen;
+    const auto first = a.send(1, unlock(one.token.str()));
+    const auto second = a.send(2, unlock(one.token.str()));
+    a.thaw();
+    EXPECT_EQ(got(a, first), "1");
+    EXPECT_EQ(got(a, second), "1");
+}
+
 TEST(NodeUnlock, through_another_node_tells_the_one_that_granted) {
     World world(2);
     Member& a = world.at(0);
