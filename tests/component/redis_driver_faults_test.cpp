@@ -245,10 +245,11 @@ TEST_F(RedisDriver, closes_on_a_server_out_of_memory_and_opens_the_same_epoch_ag
 }
 
 TEST_F(RedisDriver, closes_on_a_server_whose_disk_fails) {
+    server_.kill_hard();
+    server_.start({"--dbfilename", "blocked"});
     StoreRun a(server_, "a");
     const auto first = a.opened();
     std::filesystem::create_directories(server_.folder() + "/blocked/x");
-    command({"CONFIG", "SET", "dbfilename", "blocked"});
     command({"CONFIG", "SET", "save", "3600 100000"});
     command({"BGSAVE"});
     const auto closed = a.closed();

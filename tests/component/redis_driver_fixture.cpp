@@ -63,7 +63,11 @@ Wanted StoreRun::take() {
     return std::move(*found);
 }
 
-core::StoreOpened StoreRun::opened() { return take<core::StoreOpened>(); }
+core::StoreOpened StoreRun::opened() {
+    auto opened = take<core::StoreOpened>();
+    closings_ = 0;
+    return opened;
+}
 core::StoreClosed StoreRun::closed() { return take<core::StoreClosed>(); }
 core::NodeMessage StoreRun::message() { return take<core::NodeMessage>(); }
 

@@ -62,7 +62,7 @@ public:
 
     [[nodiscard]] store::Health health() const { return store_->health(); }
     [[nodiscard]] const core::authority::Known& known() const { return known_; }
-    [[nodiscard]] std::size_t closings() const { return closings_; }
+    [[nodiscard]] std::size_t closings() const { return closings_; }  // since opened()
     [[nodiscard]] std::size_t unanswered() const { return outstanding_; }
 
     Duration skew{};  // of this host's boot-time clock, from now on

@@ -190,6 +190,24 @@ TEST(Authority, follows_an_epoch_that_another_node_opened) {
     EXPECT_FALSE(b.find<Serve>()->won);
 }
 
+TEST(Authority, stops_before_it_serves_an_epoch_that_was_opened_unseen) {
+    FakeStore store;
+    Fleet1 a;
+    Fleet1 b({}, 'B');
+    ASSERT_TRUE(a.serve(store));
+    ASSERT_TRUE(b.serve(store));
+    store.sight = {};
+    a.step(ConnectionLost{"cut"});
+    ASSERT_TRUE(a.serve(store));
+    b.step(Doubted{Doubted::Kind::stale});
+    b.answer(store);
+    ASSERT_EQ(b.machine.state(), State::serving);
+    ASSERT_EQ(b.machine.epoch(), a.machine.epoch());
+    EXPECT_TRUE(std::holds_alternative<StopServing>(b.actions.front()));
+    ASSERT_NE(b.find<Serve>(), nullptr);
+    EXPECT_FALSE(b.find<Serve>()->same_epoch);
+}
+
 TEST(Authority, lets_one_win_when_two_settle_and_open_at_once) {
     FakeStore store;
     Fleet1 a(Known{ClusterUuid("u"), 150'000}, 'A');

@@ -108,6 +108,7 @@ void Driver::identified(ServerInfo&& server) {
 // Ids start low again after a restart: only ids of this very process are killed, and only
 // connections of our own user. Without a former one the command shows whether it is allowed.
 void Driver::kill_former() {
+    is_kill_sent_ = true;
     if (client_id_ == 0) {
         kill_works_ = false;
         former_.clear();
@@ -198,8 +199,11 @@ void Driver::tell(authority::AuthorityEvent&& event) {
 
 void Driver::act(authority::LookUp&& action) {
     if (!link_) return;
-    if (action.with_identity) ask_identity(false);
-    if (!authority_loaded_) kill_former();  // first look on this connection
+    if (action.with_identity) {
+        ask_identity(false);
+        authority_loaded_ = false;  // the doubt may come from a flushed script cache
+    }
+    if (!is_kill_sent_) kill_former();
     load_authority();
     append_authority_read(link_->out(), keys_, authority_scripts_);
     expect(Kind::authority);

@@ -148,6 +148,7 @@ void Driver::forget_link() {
     client_id_ = 0;
     former_.insert(former_.end(), killing_.begin(), killing_.end());
     killing_.clear();
+    is_kill_sent_ = false;
     authority_loaded_ = false;
     loads_awaited_ = 0;
     is_serving_ = false;

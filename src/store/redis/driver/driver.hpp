@@ -167,6 +167,7 @@ private:
     std::int64_t client_id_ = 0;      // 0: unknown
     std::vector<Former> former_;
     std::deque<Former> killing_;
+    bool is_kill_sent_ = false;  // on this connection
     bool kill_works_ = true;
 
     // The authority.

@@ -163,7 +163,7 @@ void Driver::sweep_on() {
     page.count = sweep_batch;
     page.cursor = sweep_cursor_;
     append_scan(link_->out(), keys_, page);
-    expect(Kind::sweep_scan);
+    expect(Kind::sweep_scan).is_patient = true;
     sweep_awaited_ = true;
 }
 
@@ -177,7 +177,7 @@ void Driver::sweep_scanned(const resp::Value& value) {
         return;
     }
     append_sweep(link_->out(), target(), found.redis_keys);
-    expect(Kind::sweep);
+    expect(Kind::sweep).is_patient = true;
 }
 
 void Driver::swept(const resp::Value& value) {
