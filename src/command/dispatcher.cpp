@@ -27,8 +27,9 @@ std::string unknown_command(Arguments args) {
     static constexpr std::size_t shown_max = 128;
     std::string shown;
     for (std::size_t i = 1; i < args.size() && shown.size() < shown_max; ++i) {
+        const std::string_view argument = args[i].substr(0, shown_max - shown.size());
         shown += "'";
-        shown += until_nul(args[i].substr(0, shown_max - shown.size() + 1));
+        shown += until_nul(argument);
         shown += "' ";
     }
     std::string text = "ERR unknown command '";

@@ -21,18 +21,18 @@ constexpr std::array errors = {
              "the grant would be worth less than REQUIRE asks for",
              "later, or with a weaker REQUIRE"},
     ErrorRow{"NOSTORE",
-             "nothing was done: no store can be reached, or it is settling (retry_ms=… says when)",
+             "nothing was done: no store can be reached, or it is settling (retry_ms=n says when)",
              "yes, later"},
     ErrorRow{"UNCERTAIN",
-             "it may have happened: the store did not answer in time; max_ms=… is how long a grant "
-             "could last, req=… its request id",
+             "it may have happened: the store did not answer in time; max_ms=n is how long a grant "
+             "could last, req=id its request id",
              "yes, with the same REQ; or CANCEL"},
-    ErrorRow{"LOST", "the lock has ended, and why (maxhold …)", "no: LOCK again"},
+    ErrorRow{"LOST", "the lock has ended, and why (maxhold)", "no: LOCK again"},
     ErrorRow{"QUEUEFULL",
              "too many wait for this lock or on this node; the text names the limit",
              "yes, later"},
     ErrorRow{"LIMIT",
-             "a limit that the text names is reached (maxrenew, journal, holds …)",
+             "a limit that the text names is reached (maxrenew, journal, holds)",
              "when the limit allows it"},
     ErrorRow{"NOAUTH", "a password is needed first", "after AUTH"},
     ErrorRow{"WRONGPASS", "user or password are wrong", "with the right ones"},
@@ -101,7 +101,7 @@ void free_view(const core::LockView& view, bool explain, resp::Writer& reply) {
 void lock_view(const core::LockView& view, bool explain, resp::Writer& reply) {
     if (!view.held) return free_view(view, explain, reply);
     const core::GrantRecord& record = view.record;
-    reply.map(explain ? 23 : 22);
+    reply.map(explain ? 24 : 23);
     field(reply, "resource", record.key.resource.view());
     field(reply, "id", record.key.id.view());
     field(reply, "state", state_of(view));

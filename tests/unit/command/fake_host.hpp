@@ -14,7 +14,7 @@
 namespace latchd::command {
 
 // A process of which everything can be set.
-class FakeHost final : public Host {
+class FakeHost : public Host {
 public:
     Time time{std::chrono::seconds(1'000)};
     std::int64_t wall = 1'767'225'600'000'000;  // 2026-01-01
