@@ -1,0 +1,290 @@
+# SPDX-FileCopyrightText: 2026 The latchd authors
+# SPDX-License-Identifier: Apache-2.0
+"""What clients asked and were told, and a checker that knows nothing else.
+
+Each operation has CLOCK_MONOTONIC at its call and at its return. On one host all clients share that
+clock, so exclusion is an exact scan: the holder of a grant relies on it from the moment it read the
+reply until (the moment it sent the request + the ttl that it was told), which is what a careful
+client counts, or until it sends UNLOCK, or is told that the lock is lost. Two such intervals of one
+lock never overlap.
+
+The checker is proven by histories with planted faults: history_test.py.
+"""
+
+import dataclasses
+import threading
+import time
+
+NOISE = 0.3  # seconds that a busy machine may add to a reply
+
+
+@dataclasses.dataclass
+class Operation:
+    verb: str  # LOCK UNLOCK RENEW CANCEL
+    lock: tuple  # (resource, id)
+    called: float
+    returned: float | None = None  # None: its client was gone before a reply
+    reply: object = None
+    token: bytes | None = None  # of UNLOCK and RENEW
+    options: dict = dataclasses.field(default_factory=dict)  # of LOCK, in upper case
+    actor: str = ""
+
+    @property
+    def is_granted(self):
+        return self.verb == "LOCK" and isinstance(self.reply, list)
+
+    @property
+    def fence(self):
+        return self.reply[1]
+
+    @property
+    def ttl(self):
+        """Seconds that a grant or a renewal told."""
+        return (self.reply[2] if self.verb == "LOCK" else self.reply) / 1000
+
+    @property
+    def is_error(self):
+        return isinstance(self.reply, str)
+
+    @property
+    def is_doubtful(self):
+        return self.returned is None or (self.is_error and self.reply.startswith("UNCERTAIN"))
+
+    @property
+    def deadline(self):
+        """Seconds that it may take (design 2)."""
+        return 2.0 + int(self.options.get("WAIT", 0)) / 1000
+
+    def __str__(self):
+        took = "…" if self.returned is None else f"{self.returned - self.called:.3f} s"
+        return (f"{self.actor} {self.verb} {'/'.join(map(str, self.lock))} {self.options or ''} at "
+                f"{self.called:.3f} ({took}) -> {self.reply!r}")
+
+
+@dataclasses.dataclass
+class Told:
+    """An event of latchd: lost, expiring, revoked, failover."""
+    kind: str
+    lock: tuple
+    fence: int
+    at: float
+
+
+@dataclasses.dataclass
+class Interval:
+    """How long a holder relied on a grant."""
+    grant: Operation
+    begin: float
+    end: float
+    is_kept: bool
+    why: str = "lease"
+
+
+class History:
+    """Thread safe; operations are listed by the order of their calls."""
+
+    def __init__(self):
+        self._lock = threading.Lock()
+        self.operations = []
+        self.told = []
+        self.faults_ended = time.monotonic()  # what was in doubt before may last until then
+
+    def begin(self, verb, lock, token=None, options=None, actor=""):
+        operation = Operation(verb, lock, time.monotonic(), token=token, options=options or {},
+                              actor=actor)
+        with self._lock:
+            self.operations.append(operation)
+        return operation
+
+    @staticmethod
+    def end(operation, reply):
+        operation.returned = time.monotonic()
+        operation.reply = reply
+
+    def add(self, operation):
+        with self._lock:
+            self.operations.append(operation)
+
+    def hear(self, kind, lock, fence, at=None):
+        with self._lock:
+            self.told.append(Told(kind, lock, fence, time.monotonic() if at is None else at))
+
+    def fault_ended(self):
+        self.faults_ended = time.monotonic()
+
+    # ---- what a test asks
+
+    def grants(self, lock=None):
+        return [o for o in self.operations if o.is_granted and lock in (None, o.lock)]
+
+    def unreleased(self):
+        """Grants without a definite answer to an UNLOCK, by token."""
+        released = {o.token for o in self.operations
+                    if o.verb == "UNLOCK" and o.reply in (1, 0, -1, 2) and not o.is_error}
+        left = {}
+        for grant in self.grants():
+            if grant.reply[0] not in released:
+                left[grant.reply[0]] = grant
+        return list(left.values())
+
+    def count(self, verb, matches):
+        return sum(1 for o in self.operations if o.verb == verb and matches(o))
+
+    # ---- the checker
+
+    def complaints(self, losses_are_told_late=0.0, slowness=1.0):
+        """Everything that was promised and not kept.
+
+        losses_are_told_late: seconds after another's grant within which `lost` may be told. Not 0
+        only for two nodes on a Redis that restarted (docs/redis.md)."""
+        found = self._late(slowness) + self._mistold()
+        for lock in sorted({o.lock for o in self.operations}, key=str):
+            operations = sorted((o for o in self.operations if o.lock == lock),
+                                key=lambda o: o.called)
+            told = sorted((t for t in self.told if t.lock == lock), key=lambda t: t.at)
+            intervals = self.intervals(operations, told)
+            found += self._overlaps(intervals, told, losses_are_told_late)
+            found += self._falling(operations)
+            found += self._stuck(operations)
+        return found
+
+    def _late(self, slowness):
+        return [f"took {o.returned - o.called:.3f} s of {o.deadline:.1f} s: {o}"
+                for o in self.operations
+                if o.returned is not None
+                and o.returned - o.called > o.deadline + NOISE * slowness]
+
+    # What each command may say on a bad day.
+    _errors = {"LOCK": ("NOSTORE ", "UNCERTAIN max_ms="), "UNLOCK": ("NOSTORE ", "UNCERTAIN max_ms="),
+               "RENEW": ("NOSTORE ", "UNCERTAIN max_ms=", "LOST maxhold", "LIMIT maxrenew"),
+               "CANCEL": ("NOSTORE ", "UNCERTAIN max_ms=")}
+
+    def _mistold(self):
+        """Replies that say nothing which a client could act on."""
+        found = []
+        for o in self.operations:
+            if o.returned is None:
+                continue
+            if o.is_error:
+                allowed = self._errors[o.verb] + (("ERR cancelled",) if o.verb == "LOCK" else ())
+                if not o.reply.startswith(allowed + tuple(o.options.get("may_say", ()))):
+                    found.append(f"an answer that no table has: {o}")
+                if o.verb == "LOCK" and o.reply.startswith("UNCERTAIN") and " req=" not in o.reply:
+                    found.append(f"UNCERTAIN without its req: {o}")
+            elif o.verb == "LOCK" and not (o.reply is None or len(o.reply) == 5):
+                found.append(f"no reply of LOCK: {o}")
+            elif o.verb == "LOCK" and o.reply is not None and o.reply[2] <= 0:
+                found.append(f"a grant whose lease was over was told: {o}")
+        return found
+
+    @staticmethod
+    def intervals(operations, told):
+        """One per hold: sendings of one REQ that were answered with one token are one."""
+        by_token = {}
+        for o in operations:
+            if o.is_granted and o.returned is not None:
+                kept = "KEEP" in o.options
+                end = max(o.called + o.ttl, o.returned + o.ttl - NOISE)
+                interval = by_token.get(o.reply[0])
+                if interval is None:
+                    by_token[o.reply[0]] = Interval(o, o.returned, end, kept)
+                else:
+                    interval.begin = min(interval.begin, o.returned)
+                    interval.end = max(interval.end, end)
+                    interval.is_kept |= kept
+        for o in operations:
+            interval = by_token.get(o.token)
+            if interval is None or o.verb != "RENEW" or o.returned is None or o.is_error:
+                continue
+            if o.reply > 0 and o.returned >= interval.begin:
+                interval.end = max(interval.end, o.called + o.ttl)
+                interval.is_kept |= "KEEP" in o.options
+        for interval in by_token.values():
+            if interval.is_kept:  # relied on until it ends it, or its connection ends, or `lost`
+                interval.end = interval.grant.options.get("kept_until", float("inf"))
+        for o in operations:
+            interval = by_token.get(o.token)
+            if interval is None:
+                continue
+            if o.verb == "UNLOCK" and o.called < interval.end:
+                interval.end, interval.why = o.called, "UNLOCK"
+        for t in told:
+            if t.kind not in ("lost", "revoked"):
+                continue
+            for interval in by_token.values():
+                if interval.begin <= t.at < interval.end:
+                    interval.end, interval.why = t.at, t.kind
+        return sorted(by_token.values(), key=lambda i: i.begin)
+
+    @staticmethod
+    def _overlaps(intervals, told, late):
+        found, longest = [], None
+        for interval in intervals:
+            if longest is not None and interval.begin < longest.end - 0.001:
+                owner = interval.grant.options.get("OWNER")
+                same_owner = owner is not None and owner == longest.grant.options.get("OWNER")
+                over = min(longest.end, interval.end) - interval.begin
+                excused = same_owner or (late and longest.why in ("lost", "revoked")
+                                         and longest.end - interval.begin <= late)
+                if not excused and over > 0.001:
+                    found.append(f"granted twice, for {over:.3f} s:\n    {longest.grant}\n      "
+                                 f"until {longest.end:.3f} ({longest.why})\n    {interval.grant}")
+            if longest is None or interval.end > longest.end:
+                longest = interval
+        return found
+
+    @staticmethod
+    def _falling(operations):
+        """A grant whose call came after another's return has a greater fence, unless it is the
+        same grant (REQ, OWNER)."""
+        found, highest = [], None
+        ended = sorted((o for o in operations if o.is_granted), key=lambda o: o.returned)
+        at = 0
+        for o in sorted((o for o in operations if o.is_granted), key=lambda o: o.called):
+            while at < len(ended) and ended[at].returned < o.called:
+                if highest is None or ended[at].fence > highest.fence:
+                    highest = ended[at]
+                at += 1
+            if highest is None:
+                continue
+            shared = any(o.options.get(name) is not None
+                         and o.options.get(name) == highest.options.get(name)
+                         for name in ("REQ", "OWNER"))
+            if o.fence < highest.fence or (o.fence == highest.fence and not shared):
+                found.append(f"the fence fell:\n    {highest}\n    {o}")
+        return found
+
+    def _stuck(self, operations):
+        """A LOCK was refused although for 2 s nobody could have held it."""
+        windows = []
+        released = {}
+        for o in operations:
+            if o.verb == "UNLOCK" and o.returned is not None and not o.is_error:
+                released[o.token] = min(o.returned, released.get(o.token, float("inf")))
+        for o in operations:
+            if o.verb == "RENEW" and not o.is_error and o.reply and o.reply > 0:
+                windows.append((o.called, o.returned + o.ttl, o.token))
+            if o.verb != "LOCK":
+                continue
+            if o.is_granted:
+                end = o.returned + o.ttl
+                if "KEEP" in o.options:
+                    end = o.options.get("kept_until", float("inf")) + o.ttl
+                windows.append((o.called, end + int(o.options.get("DELAY", 0)) / 1000, o.reply[0]))
+            elif o.is_doubtful:
+                ended = o.returned or o.called + o.deadline
+                windows.append((o.called, max(ended, self.faults_ended), None))
+            else:
+                windows.append((o.called, o.returned, None))
+        windows = [(begin, min(end, released.get(token, end)), token)
+                   for begin, end, token in windows]
+        found = []
+        for o in operations:
+            if o.verb != "LOCK" or o.returned is None or o.reply is not None:
+                continue
+            if o.called < self.faults_ended + 2:
+                continue
+            if not any(begin < o.returned and end + 2 > o.called
+                       for begin, end, _ in windows if (begin, end) != (o.called, o.returned)):
+                found.append(f"stuck, refused though nobody holds it: {o}")
+        return found
