@@ -115,25 +115,16 @@ void NodeShell::carry_out(core::Action& action) {
         action);
 }
 
+// The adapters log their changes themselves; this is for INFO.
 void NodeShell::note_store(const core::Event& event) {
     if (const auto* opened = std::get_if<core::StoreOpened>(&event)) {
         view_.open = true;
         view_.tier = opened->tier;
         view_.epoch = opened->epoch;
         ++view_.openings;
-        telemetry::log(telemetry::Level::info,
-                       "store.opened",
-                       "tier " + opened->tier + " serves in epoch " +
-                           std::to_string(opened->epoch));
     } else if (const auto* closed = std::get_if<core::StoreClosed>(&event)) {
-        const bool is_change = view_.open || view_.reason != closed->reason;
         view_.open = false;
         view_.reason = closed->reason;
-        if (is_change) {
-            telemetry::log(telemetry::Level::warning,
-                           "store.closed",
-                           closed->reason + "; commands that need it are answered NOSTORE");
-        }
     }
 }
 

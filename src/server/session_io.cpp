@@ -19,6 +19,12 @@ constexpr std::size_t read_bytes_min = 2 * 1024;
 constexpr std::size_t read_bytes_max = 64 * 1024;
 constexpr std::size_t output_kept_max = 64 * 1024;
 
+// Neither clear() nor an assignment of {} does.
+template <class T>
+void free_memory(T& container) {
+    T().swap(container);
+}
+
 }  // namespace
 
 bool Session::wants_input() const noexcept {
@@ -43,7 +49,7 @@ void Session::on_read(boost::system::error_code error, std::size_t count) {
     if (closed_) return;
     const bool was_relaxing = std::exchange(relaxing_, false);
     if (error == boost::asio::error::operation_aborted && was_relaxing) {
-        read_buffer_ = {};
+        free_memory(read_buffer_);
         return read();
     }
     home_.begin_turn();
@@ -100,7 +106,7 @@ void Session::flush() {
     }
     output_.clear();
     sent_ = 0;
-    if (output_.capacity() > output_kept_max) output_ = {};
+    if (output_.capacity() > output_kept_max) free_memory(output_);
 }
 
 void Session::wait_writable() {
@@ -132,8 +138,8 @@ void Session::relax() {
     decoder_.release_idle_memory();
     if (!is_idle()) return;
     slots_.release_idle_memory();
-    scratch_ = {};
-    output_ = {};
+    free_memory(scratch_);
+    free_memory(output_);
     sent_ = 0;
     if (!reading_ || relaxing_ || write_waiting_ || read_buffer_.size() <= read_bytes_min) return;
     relaxing_ = true;

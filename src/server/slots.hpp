@@ -48,13 +48,13 @@ public:
     void pop() noexcept {
         // One huge reply must not stay in the ring for ever.
         Slot& slot = front();
-        if (slot.reply.capacity() > reply_kept_max) slot.reply = {};
+        if (slot.reply.capacity() > reply_kept_max) std::string().swap(slot.reply);
         ++first_;
         --count_;
     }
 
     void release_idle_memory() {
-        if (empty()) places_ = {};
+        if (empty()) std::vector<Slot>().swap(places_);
     }
 
 private:

@@ -25,6 +25,10 @@ public:
         }
         options_.records.clear();
         is_open_ = true;
+        telemetry::log(telemetry::Level::info,
+                       "store.opened",
+                       "the embedded table, epoch " + std::to_string(table_.epoch()) + ", " +
+                           std::to_string(table_.size()) + " locks of the former process");
         open();
     }
 

@@ -110,7 +110,7 @@ bool Fixture::wait_for(const std::function<bool()>& holds) {
     while (!holds()) {
         if (std::chrono::steady_clock::now() > end) return false;
         context.restart();
-        context.run_one_for(std::chrono::milliseconds(10));
+        if (context.poll() == 0) context.run_one_for(std::chrono::milliseconds(1));
     }
     return true;
 }
@@ -120,7 +120,22 @@ void Fixture::turn() {
     context.poll();
 }
 
-Peer::Peer(Fixture& fixture, const server::Endpoint& to) : fixture_(fixture) {
+SocketFile::SocketFile() {
+    std::string pattern = std::filesystem::temp_directory_path() / "latchd-test-XXXXXX";
+    const char* made = ::mkdtemp(pattern.data());
+    if (made == nullptr) throw std::runtime_error("can't make " + pattern);
+    folder_ = made;
+}
+
+SocketFile::~SocketFile() { std::filesystem::remove_all(folder_); }
+
+std::function<void(server::Options&)> SocketFile::on_it() const {
+    return [path = path()](server::Options& options) {
+        options.listeners.front().endpoint = {{}, 0, path};
+    };
+}
+
+Peer::Peer(Fixture& fixture, const server::Endpoint& to, int receive_bytes) : fixture_(fixture) {
     int result = -1;
     if (to.is_unix()) {
         fd_ = ::socket(AF_UNIX, SOCK_STREAM, 0);
@@ -130,6 +145,9 @@ Peer::Peer(Fixture& fixture, const server::Endpoint& to) : fixture_(fixture) {
         result = ::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address);
     } else {
         fd_ = ::socket(AF_INET, SOCK_STREAM, 0);
+        if (receive_bytes > 0) {
+            (void)::setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &receive_bytes, sizeof receive_bytes);
+        }
         sockaddr_in address{};
         address.sin_family = AF_INET;
         address.sin_port = htons(to.port);

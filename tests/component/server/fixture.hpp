@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -69,10 +70,26 @@ private:
     core::Registry registry_;
 };
 
+// A path for a Unix socket, in a folder of its own that goes with it.
+class SocketFile {
+public:
+    SocketFile();
+    ~SocketFile();
+    SocketFile(const SocketFile&) = delete;
+    SocketFile& operator=(const SocketFile&) = delete;
+    [[nodiscard]] std::string path() const { return folder_ / "socket"; }
+    // For the Fixture's constructor.
+    [[nodiscard]] std::function<void(server::Options&)> on_it() const;
+
+private:
+    std::filesystem::path folder_;
+};
+
 // A client that speaks plain bytes.
 class Peer {
 public:
-    Peer(Fixture& fixture, const server::Endpoint& to);
+    // `receive_bytes`: of the kernel's buffer for what isn't read; 0: as it comes.
+    Peer(Fixture& fixture, const server::Endpoint& to, int receive_bytes = 0);
     explicit Peer(Fixture& fixture) : Peer(fixture, fixture.endpoints.front()) {}
     ~Peer();
     Peer(const Peer&) = delete;

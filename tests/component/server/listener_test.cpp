@@ -4,9 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
 #include <string>
@@ -15,24 +13,6 @@
 
 namespace latchd::test {
 namespace {
-
-class SocketFile {
-public:
-    SocketFile() {
-        std::string pattern = std::filesystem::temp_directory_path() / "latchd-test-XXXXXX";
-        folder_ = ::mkdtemp(pattern.data());
-    }
-    ~SocketFile() { std::filesystem::remove_all(folder_); }
-    [[nodiscard]] std::string path() const { return folder_ / "socket"; }
-    [[nodiscard]] auto on_it() const {
-        return [path = path()](server::Options& options) {
-            options.listeners.front().endpoint = {{}, 0, path};
-        };
-    }
-
-private:
-    std::filesystem::path folder_;
-};
 
 TEST(Listeners, say_the_port_that_the_kernel_chose) {
     Fixture node;
