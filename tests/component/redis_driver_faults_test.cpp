@@ -123,8 +123,15 @@ TEST_F(RedisDriver, loads_scripts_again_without_the_node_noticing) {
 }
 
 TEST_F(RedisDriver, leaves_a_frozen_server_in_doubt_then_kills_and_looks) {
+    const auto kills = [this] {
+        const std::string stats = command({"INFO", "commandstats"}).string;
+        const std::string field = "cmdstat_client|kill:calls=";
+        const auto at = stats.find(field);
+        return at == std::string::npos ? 0 : std::stoi(stats.substr(at + field.size()));
+    };
     StoreRun a(server_, "a");
     const auto first = a.opened();
+    EXPECT_EQ(kills(), 1);
     server_.freeze();
     const auto wish = a.acquire();
     const auto sent = std::chrono::steady_clock::now();
@@ -138,6 +145,7 @@ TEST_F(RedisDriver, leaves_a_frozen_server_in_doubt_then_kills_and_looks) {
     const auto opened = a.opened();
     EXPECT_EQ(opened.epoch, first.epoch) << "the same process, nothing was lost";
     EXPECT_TRUE(opened.kill_works);
+    EXPECT_GE(kills(), 2) << "one to see whether it may, one for the connection in doubt";
     const Status undone = a.status(a.undo(wish));
     EXPECT_TRUE(undone == Status::undone || undone == Status::nothing);
     // Nothing of the doubtful one can come any more: not now, not after all that is queued.
@@ -148,6 +156,28 @@ TEST_F(RedisDriver, leaves_a_frozen_server_in_doubt_then_kills_and_looks) {
     const auto at = clients.find("name=latchd:a");
     ASSERT_NE(at, std::string::npos);
     EXPECT_EQ(clients.find("name=latchd:a", at + 1), std::string::npos) << clients;
+}
+
+// After a restart ids start low again: the id of a lost connection may be somebody else's now.
+TEST_F(RedisDriver, never_kills_by_an_id_of_another_process) {
+    StoreRun a(server_, "a");
+    a.opened();
+    server_.freeze();
+    const auto id = a.submit(a.acquire());
+    a.turn();
+    server_.kill_hard();
+    EXPECT_EQ(std::get<core::StoreFailed>(a.outcome(id)).failure, Failure::in_doubt);
+    server_.start();
+    // Takes all the low ids before the store is back.
+    std::vector<std::unique_ptr<RedisClient>> others;
+    for (int i = 0; i < 40; ++i) {
+        others.push_back(std::make_unique<RedisClient>(server_.socket_path()));
+        others.back()->command({"PING"});
+    }
+    a.opened();
+    for (const auto& other : others) {
+        EXPECT_EQ(other->command({"PING"}).string, "PONG");
+    }
 }
 
 TEST_F(RedisDriver, closes_an_idle_store_whose_server_is_frozen) {
@@ -286,7 +316,21 @@ TEST_F(RedisDriver, warns_of_a_server_that_may_evict_locks) {
     })) << a.health().warning;
 }
 
+// A host that was paused between reading its clock and sending.
 TEST_F(RedisDriver, sends_once_more_what_the_clock_check_refused) {
+    StoreRun a(server_, "a");
+    const auto first = a.opened();
+    a.skew -= seconds(5);
+    const auto id = a.submit(a.acquire());
+    a.skew += seconds(5);
+    const auto outcome = a.outcome(id);
+    ASSERT_TRUE(std::holds_alternative<core::OperationReply>(outcome));
+    EXPECT_EQ(std::get<core::OperationReply>(outcome).reply.status, Status::granted);
+    EXPECT_EQ(a.health().epoch, first.epoch);
+    EXPECT_EQ(a.closings(), 0u);
+}
+
+TEST_F(RedisDriver, reports_the_clock_when_it_refuses_twice) {
     StoreRun a(server_, "a", [](auto& options) { options.check.inter = seconds(60); });
     const auto first = a.opened();
     // This host's clock stood still for five seconds, seen from the server.

@@ -37,6 +37,9 @@ public:
     bool run_until(const std::function<bool()>& is_done,
                    std::chrono::milliseconds patience = std::chrono::seconds(15));
 
+    // Carries out what is ready, such as the write of what was submitted.
+    void turn() { context_.poll(); }
+
     // The next of these, leaving out what else comes (nothing within the patience: a failure).
     core::StoreOpened opened();
     core::StoreClosed closed();

@@ -2,18 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "redis_process.hpp"
 
+#include <chrono>
+#include <cstring>
+#include <filesystem>
 #include <poll.h>
 #include <signal.h>
+#include <stdexcept>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <chrono>
-#include <cstring>
-#include <filesystem>
-#include <stdexcept>
 
 namespace latchd::testing {
 namespace {
@@ -48,9 +47,21 @@ RedisProcess::~RedisProcess() {
 }
 
 void RedisProcess::start(const std::vector<std::string>& settings) {
-    std::vector<std::string> words{"redis-server", "--port", "0", "--unixsocket", socket_path_,
-                                   "--dir", folder_, "--save", "", "--appendonly", "no",
-                                   "--logfile", folder_ + "/log", "--enable-debug-command", "yes"};
+    std::vector<std::string> words{"redis-server",
+                                   "--port",
+                                   "0",
+                                   "--unixsocket",
+                                   socket_path_,
+                                   "--dir",
+                                   folder_,
+                                   "--save",
+                                   "",
+                                   "--appendonly",
+                                   "no",
+                                   "--logfile",
+                                   folder_ + "/log",
+                                   "--enable-debug-command",
+                                   "yes"};
     words.insert(words.end(), settings.begin(), settings.end());
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());

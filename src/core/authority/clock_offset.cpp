@@ -66,7 +66,8 @@ void ClockOffset::follow(Time now) noexcept {
 
 const ClockOffset::Sample& ClockOffset::quickest() const noexcept {
     return *std::min_element(
-        samples_.begin(), samples_.begin() + static_cast<std::ptrdiff_t>(count_),
+        samples_.begin(),
+        samples_.begin() + static_cast<std::ptrdiff_t>(count_),
         [](const Sample& a, const Sample& b) { return a.round_trip < b.round_trip; });
 }
 

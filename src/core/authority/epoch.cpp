@@ -41,8 +41,9 @@ EpochChoice choose_epoch(const EpochWish& wish, WallMs wall) {
     const std::uint64_t floor = periods_at(wall);
     const bool raised_by_known = wish.known > wish.recorded;
     if (!wish.has_record && floor > floor_max) {
-        return refuse("the host's clock is past 2034: an epoch taken from it would use up the "
-                      "numbers; set the clock, then restart");
+        return refuse(
+            "the host's clock is past 2034: an epoch taken from it would use up the "
+            "numbers; set the clock, then restart");
     }
     if (raised_by_known && wish.known > floor + known_above_floor) {
         return refuse("the state directory knows epoch " + std::to_string(wish.known) +

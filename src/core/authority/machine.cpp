@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The latchd authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "uuid.hpp"
+
 #include <latchd/core/authority/machine.hpp>
 
 #include <algorithm>
 #include <utility>
-
-#include "uuid.hpp"
 
 // A store lost its right to grant when it is another process, took another's data over, lost its
 // marker or its record, let its counter fall, or had its clock stepped: all are one event and get
@@ -20,10 +20,7 @@
 namespace latchd::core::authority {
 
 Machine::Machine(MachineOptions options, Known known, NameSource& names)
-    : options_(options),
-      known_(std::move(known)),
-      highest_(known_.epoch),
-      names_(names) {}
+    : options_(options), known_(std::move(known)), highest_(known_.epoch), names_(names) {}
 
 void Machine::step(Moment at, AuthorityEvent&& event, AuthorityActions& out) {
     std::visit([&](auto&& e) { on(at, std::move(e), out); }, std::move(event));
@@ -134,8 +131,8 @@ void Machine::decide(Moment at, const Sight& sight, AuthorityActions& out) {
     }
     const Record& record = *sight.record;
     if (record.epoch == 0 || record.epoch > epoch_max) {
-        return pause(at, "the authority record is damaged: epoch " + std::to_string(record.epoch),
-                     out);
+        return pause(
+            at, "the authority record is damaged: epoch " + std::to_string(record.epoch), out);
     }
     take_over_uuid(record, out);
     const bool is_open = record.state == RecordState::open;
@@ -150,13 +147,14 @@ std::string Machine::foreign_marker(const Sight& sight) const {
     if (!sight.marker) return {};
     const ClusterUuid& ours = sight.record ? sight.record->uuid : known_.uuid;
     if (ours.empty() || sight.marker->uuid == ours) return {};
-    return "the store's marker belongs to cluster " + sight.marker->uuid.str() +
-           ", ours is " + ours.str() + ": give each cluster its own name or database";
+    return "the store's marker belongs to cluster " + sight.marker->uuid.str() + ", ours is " +
+           ours.str() + ": give each cluster its own name or database";
 }
 
 std::string Machine::why_not_settling(const Record& record) const {
     if (!is_same_store(record.store)) return "another process since it was settled";
-    if (record.epoch < highest_) return "the record is older than epoch " + std::to_string(highest_);
+    if (record.epoch < highest_)
+        return "the record is older than epoch " + std::to_string(highest_);
     return {};
 }
 
@@ -164,15 +162,16 @@ std::string Machine::why_not_serve(const Sight& sight) const {
     const Record& record = *sight.record;
     if (record.store.run_id != identity_.run_id) return "another process";
     if (!is_same_store(record.store)) return "the server took another's data over";
-    if (record.epoch < highest_) return "the record is older than epoch " + std::to_string(highest_);
+    if (record.epoch < highest_)
+        return "the record is older than epoch " + std::to_string(highest_);
     if (!sight.marker) return "the marker is missing";
     const Marker& marker = *sight.marker;
     if (marker.epoch != record.epoch || marker.nonce != record.nonce ||
         marker.run_id != record.store.run_id) {
         return "the marker is of another opening";
     }
-    const bool was_served = last_served_ && last_served_->epoch == record.epoch &&
-                            last_served_->nonce == record.nonce;
+    const bool was_served =
+        last_served_ && last_served_->epoch == record.epoch && last_served_->nonce == record.nonce;
     if (was_served && marker.counter < counter_seen_) return "the fence counter went back";
     if (wish_ && wish_->after == record.epoch) return wish_->reason;
     return {};
@@ -180,12 +179,10 @@ std::string Machine::why_not_serve(const Sight& sight) const {
 
 // Settles the next epoch.
 void Machine::begin(Moment at, const Sight& sight, std::string reason, AuthorityActions& out) {
-    const Epoch recorded = std::max(sight.record ? sight.record->epoch : 0,
-                                    sight.marker ? sight.marker->epoch : 0);
-    const EpochChoice choice =
-        choose_epoch({.recorded = recorded, .has_record = sight.record.has_value(),
-                      .known = highest_},
-                     at.wall);
+    const Epoch recorded =
+        std::max(sight.record ? sight.record->epoch : 0, sight.marker ? sight.marker->epoch : 0);
+    const EpochChoice choice = choose_epoch(
+        {.recorded = recorded, .has_record = sight.record.has_value(), .known = highest_}, at.wall);
     if (choice.epoch == 0) return pause(at, choice.refusal, out);
     Record next{.uuid = uuid_for(sight),
                 .epoch = choice.epoch,
@@ -197,7 +194,8 @@ void Machine::begin(Moment at, const Sight& sight, std::string reason, Authority
     first_settle_.reset();
     if (recorded == 0 && highest_ == 0) first_settle_ = next.nonce;
     stop("settling epoch " + std::to_string(next.epoch) + ": " + next.reason, true, out);
-    out.emplace_back(Notice{Notice::Level::info, "authority.settling",
+    out.emplace_back(Notice{Notice::Level::info,
+                            "authority.settling",
                             "epoch " + std::to_string(next.epoch) + ": " + next.reason});
     out.emplace_back(Settle{sight.record, std::move(next)});
     state_ = State::looking;
@@ -208,8 +206,8 @@ void Machine::wait_or_open(Moment at, const Sight& sight, AuthorityActions& out)
     stop("settling epoch " + std::to_string(record.epoch) + ": " + record.reason, true, out);
     if (!settling_ || settling_->epoch != record.epoch || settling_->nonce != record.nonce) {
         const bool at_once = first_settle_ == record.nonce;
-        settling_ = Settling{record.epoch, record.nonce,
-                             at_once ? at.now : at.now + options_.settle_grace};
+        settling_ =
+            Settling{record.epoch, record.nonce, at_once ? at.now : at.now + options_.settle_grace};
     }
     if (at.now < settling_->open_from) {
         next_look_ = at.now + options_.settling_read;
@@ -231,8 +229,8 @@ void Machine::wait_or_open(Moment at, const Sight& sight, AuthorityActions& out)
 
 void Machine::serve(const Sight& sight, AuthorityActions& out) {
     const Record& record = *sight.record;
-    const bool same = last_served_ && last_served_->epoch == record.epoch &&
-                      last_served_->nonce == record.nonce;
+    const bool same =
+        last_served_ && last_served_->epoch == record.epoch && last_served_->nonce == record.nonce;
     // Opened by another node before this one saw it settling.
     if (served_ && !same) stop("epoch " + std::to_string(record.epoch) + " was opened", true, out);
     if (!same) counter_seen_ = 0;
@@ -256,7 +254,8 @@ void Machine::serve(const Sight& sight, AuthorityActions& out) {
 
 void Machine::take_over_uuid(const Record& record, AuthorityActions& out) {
     if (known_.uuid.empty() || known_.uuid == record.uuid) return;
-    out.emplace_back(Notice{Notice::Level::error, "authority.uuid_changed",
+    out.emplace_back(Notice{Notice::Level::error,
+                            "authority.uuid_changed",
                             "the store's record is of cluster " + record.uuid.str() +
                                 ", this node knew " + known_.uuid.str() +
                                 "; the store's is taken over"});

@@ -42,14 +42,16 @@ struct FakeStore {
         const bool same_record = sight.record && sight.record->epoch == open.settling.epoch &&
                                  sight.record->state == RecordState::settling &&
                                  sight.record->nonce == open.settling.nonce;
-        const bool same_marker =
-            open.marker.has_value() == sight.marker.has_value() &&
-            (!open.marker || (open.marker->epoch == sight.marker->epoch &&
-                              open.marker->nonce == sight.marker->nonce));
+        const bool same_marker = open.marker.has_value() == sight.marker.has_value() &&
+                                 (!open.marker || (open.marker->epoch == sight.marker->epoch &&
+                                                   open.marker->nonce == sight.marker->nonce));
         if (same_record && same_marker) {
             sight.record = open.next;
-            sight.marker = Marker{open.next.uuid, open.next.epoch, open.next.nonce,
-                                  open.next.store.run_id, open.counter};
+            sight.marker = Marker{open.next.uuid,
+                                  open.next.epoch,
+                                  open.next.nonce,
+                                  open.next.store.run_id,
+                                  open.counter};
         }
         return sight;
     }

@@ -14,11 +14,16 @@ using State = Machine::State;
 
 const char* name_of(State state) {
     switch (state) {
-        case State::away: return "away";
-        case State::looking: return "looking";
-        case State::waiting: return "waiting";
-        case State::serving: return "serving";
-        case State::pausing: return "pausing";
+        case State::away:
+            return "away";
+        case State::looking:
+            return "looking";
+        case State::waiting:
+            return "waiting";
+        case State::serving:
+            return "serving";
+        case State::pausing:
+            return "pausing";
     }
     return "?";
 }
@@ -45,8 +50,11 @@ struct Bench {
         EXPECT_TRUE(other.serve(first));
         opened = first;
         switch (state) {
-            case State::away: return;
-            case State::looking: node.step(Identified{store.identity}); return;
+            case State::away:
+                return;
+            case State::looking:
+                node.step(Identified{store.identity});
+                return;
             case State::waiting:
                 node.step(Identified{store.identity});
                 node.answer(store);
@@ -72,8 +80,8 @@ struct Bench {
 };
 
 using MakeEvent = std::function<AuthorityEvent(Bench&)>;
-constexpr std::array states{State::away, State::looking, State::waiting, State::serving,
-                            State::pausing};
+constexpr std::array states{
+    State::away, State::looking, State::waiting, State::serving, State::pausing};
 
 struct Row {
     const char* event;
@@ -98,7 +106,10 @@ const Row rows[] = {
          other.role = Role::replica;
          return Identified{other};
      },
-     {"stop drop > away", "stop drop > away", "stop drop > away", "stop drop > away",
+     {"stop drop > away",
+      "stop drop > away",
+      "stop drop > away",
+      "stop drop > away",
       "stop drop > away"}},
     {"connection lost",
      [](Bench&) { return ConnectionLost{"reset"}; },
@@ -124,9 +135,7 @@ const Row rows[] = {
     {"counter full",
      [](Bench&) { return CounterSeen{counter_full}; },
      {"-", "-", "-", "look+id > looking", "-"}},
-    {"time came early",
-     [](Bench&) { return TimeCame{}; },
-     {"-", "-", "-", "-", "-"}},
+    {"time came early", [](Bench&) { return TimeCame{}; }, {"-", "-", "-", "-", "-"}},
     {"time came",
      [](Bench& b) {
          b.node.pass(std::chrono::milliseconds(250));

@@ -89,14 +89,15 @@ TEST(Authority, takes_the_next_epoch_when_the_store_lost_its_right) {
         {"marker gone", [](FakeStore& s) { s.sight.marker.reset(); }, true},
         {"record gone", [](FakeStore& s) { s.sight.record.reset(); }, true},
         {"marker of another epoch", [](FakeStore& s) { --s.sight.marker->epoch; }, true},
-        {"marker with another nonce", [](FakeStore& s) { s.sight.marker->nonce = Nonce("x"); },
+        {"marker with another nonce",
+         [](FakeStore& s) { s.sight.marker->nonce = Nonce("x"); },
          true},
-        {"marker of another process", [](FakeStore& s) { s.sight.marker->run_id = "run-x"; },
-         true},
+        {"marker of another process", [](FakeStore& s) { s.sight.marker->run_id = "run-x"; }, true},
         {"counter went back", [](FakeStore& s) { --s.sight.marker->counter; }, true},
         {"counter went on", [](FakeStore& s) { s.sight.marker->counter += 9; }, false},
         {"record of an older epoch",
-         [](FakeStore& s) { --s.sight.record->epoch, --s.sight.marker->epoch; }, true},
+         [](FakeStore& s) { --s.sight.record->epoch, --s.sight.marker->epoch; },
+         true},
     };
     for (const Case& c : cases) {
         FakeStore store;

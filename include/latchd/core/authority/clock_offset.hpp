@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <latchd/base/time.hpp>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-
-#include <latchd/base/time.hpp>
 
 namespace latchd::core::authority {
 

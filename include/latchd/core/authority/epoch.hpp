@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <latchd/base/ids.hpp>
+
 #include <cstdint>
 #include <string>
-
-#include <latchd/base/ids.hpp>
 
 // The arithmetic of epochs and counters (design section 5, rule 7). A new epoch is the highest
 // known + 1. Where nothing is written down it is at least the number of 5-minute periods since

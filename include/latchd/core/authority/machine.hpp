@@ -2,15 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <optional>
-#include <string>
-#include <variant>
-#include <vector>
-
 #include <latchd/base/time.hpp>
 #include <latchd/core/authority/epoch.hpp>
 #include <latchd/core/authority/types.hpp>
 #include <latchd/core/lock/node.hpp>
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
 
 // Decides whether this node may serve one placement whose store is its own arbiter.
 namespace latchd::core::authority {
@@ -51,8 +51,14 @@ struct CounterSeen {
 // next_deadline() may be due.
 struct TimeCame {};
 
-using AuthorityEvent = std::variant<Identified, ConnectionLost, Seen, AttemptFailed, Doubted,
-                                    ClockJumped, CounterSeen, TimeCame>;
+using AuthorityEvent = std::variant<Identified,
+                                    ConnectionLost,
+                                    Seen,
+                                    AttemptFailed,
+                                    Doubted,
+                                    ClockJumped,
+                                    CounterSeen,
+                                    TimeCame>;
 
 // ---- what is asked for -----------------------------------------------------------------------
 
@@ -60,14 +66,15 @@ using AuthorityEvent = std::variant<Identified, ConnectionLost, Seen, AttemptFai
 struct LookUp {
     bool with_identity = false;
 };
-// Compare-and-set of the record: `expected` (absent: no record) -> `next`, which is settling. Epoch,
-// state and nonce are compared.
+// Compare-and-set of the record: `expected` (absent: no record) -> `next`, which is settling.
+// Epoch, state and nonce are compared.
 struct Settle {
     std::optional<Record> expected;
     Record next;
 };
 // In one step: the record is still `settling`, the marker is still `marker` (absent: none; epoch
-// and nonce are compared) -> record and marker are those of `next`, the counter starts at `counter`.
+// and nonce are compared) -> record and marker are those of `next`, the counter starts at
+// `counter`.
 struct Open {
     Record settling;
     std::optional<Marker> marker;
@@ -172,8 +179,8 @@ private:
     [[nodiscard]] ClusterUuid uuid_for(const Sight& sight);
 
     MachineOptions options_;
-    Known known_;            // what the state directory holds, or was asked to
-    Epoch highest_ = 0;      // seen by this process, settling ones too
+    Known known_;        // what the state directory holds, or was asked to
+    Epoch highest_ = 0;  // seen by this process, settling ones too
     NameSource& names_;
     State state_ = State::away;
     Identity identity_;  // of the connection, unless away

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <latchd/base/ids.hpp>
+
 #include <cstdint>
 #include <optional>
 #include <string>
-
-#include <latchd/base/ids.hpp>
 
 // What the authority is about: which process keeps the locks of an epoch, and what is written
 // down of it. Design section 5.
@@ -24,10 +24,10 @@ enum class Role : std::uint8_t {
 
 // The very process behind a connection.
 struct Identity {
-    std::string run_id;       // changes with every start of the process
+    std::string run_id;  // changes with every start of the process
     Role role = Role::replica;
-    std::string replid;       // may change with nothing lost (a first replica attached)
-    std::string replid2;      // empty: none (all zeros). A new one: it took another's data over
+    std::string replid;   // may change with nothing lost (a first replica attached)
+    std::string replid2;  // empty: none (all zeros). A new one: it took another's data over
     friend bool operator==(const Identity&, const Identity&) = default;
 };
 

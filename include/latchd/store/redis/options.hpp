@@ -2,17 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <latchd/base/ids.hpp>
+#include <latchd/base/time.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
-#include <latchd/base/ids.hpp>
-#include <latchd/base/time.hpp>
-
 namespace latchd::store::redis {
 
 struct CheckOptions {
-    Duration inter = std::chrono::seconds(1);           // between probes
+    Duration inter = std::chrono::seconds(1);             // between probes
     Duration fastinter = std::chrono::milliseconds(250);  // once one failed, until up again
     Duration timeout = std::chrono::milliseconds(500);
     std::uint32_t rise = 5;  // good probes to be up again; one suffices on a new connection
@@ -29,18 +29,18 @@ struct Options {
     std::uint32_t database = 0;
     std::string cluster = "default";
     NodeName node;
-    Duration connect_timeout = std::chrono::milliseconds(500);   // resolving and connecting, each
+    Duration connect_timeout = std::chrono::milliseconds(500);  // resolving and connecting, each
     Duration operation_timeout = std::chrono::seconds(1);  // without a reply: connection is dead
     CheckOptions check;
     Duration clock_margin = std::chrono::milliseconds(50);  // goes off every lease told
-    Duration clock_window = std::chrono::seconds(1);  // of the store's clock, either way
+    Duration clock_window = std::chrono::seconds(1);        // of the store's clock, either way
     Duration settle_grace = std::chrono::seconds(1);
     // Doubles from min to max, drawn between half and whole. With the greatest of them and
     // settle_grace locks can be had again within 2 s after Redis came back.
     Duration backoff_min = std::chrono::milliseconds(50);
     Duration backoff_max = std::chrono::milliseconds(500);
-    std::size_t in_flight_max = 100'000;  // operations without an answer; above: refused
-    Duration keepalive = std::chrono::seconds(60);     // silence before TCP asks; 0: off
+    std::size_t in_flight_max = 100'000;            // operations without an answer; above: refused
+    Duration keepalive = std::chrono::seconds(60);  // silence before TCP asks; 0: off
     Duration user_timeout = std::chrono::seconds(30);  // unacknowledged data; 0: the kernel's own
 };
 

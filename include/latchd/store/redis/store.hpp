@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <memory>
-
 #include <latchd/base/time.hpp>
 #include <latchd/core/authority/types.hpp>
 #include <latchd/store/port.hpp>
 #include <latchd/store/redis/options.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
 
 namespace boost::asio {
 class io_context;
@@ -19,9 +19,9 @@ namespace latchd::store::redis {
 
 // What the store needs of its host.
 struct Surroundings {
-    std::function<Time()> boot_now;               // CLOCK_BOOTTIME
-    std::function<std::int64_t()> wall_ms;        // Unix time; only ever raises an epoch
-    core::authority::Known known;                 // from the state directory
+    std::function<Time()> boot_now;         // CLOCK_BOOTTIME
+    std::function<std::int64_t()> wall_ms;  // Unix time; only ever raises an epoch
+    core::authority::Known known;           // from the state directory
     std::function<void(const core::authority::Known&)> save;  // to it; may be empty
 };
 

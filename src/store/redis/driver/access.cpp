@@ -17,8 +17,9 @@ std::string with_missing_rule(std::string_view refusal, std::string_view user) {
     const auto to = from == std::string_view::npos ? from : refusal.find('\'', from + 1);
     if (to != std::string_view::npos && refusal.find("command") != std::string_view::npos) {
         std::string command(refusal.substr(from + 1, to - from - 1));
-        std::transform(command.begin(), command.end(), command.begin(),
-                       [](unsigned char c) { return static_cast<char>(c | 0x20); });
+        std::transform(command.begin(), command.end(), command.begin(), [](unsigned char c) {
+            return static_cast<char>(c | 0x20);
+        });
         return text + " +" + command;
     }
     if (refusal.find("channel") != std::string_view::npos) return text + " &*latchd:*";

@@ -1,15 +1,15 @@
 // SPDX-FileCopyrightText: 2026 The latchd authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <utility>
-#include <variant>
+#include "../dialect/authority.hpp"
+#include "access.hpp"
+#include "driver.hpp"
 
 #include <latchd/resp/command_writer.hpp>
 #include <latchd/telemetry/log.hpp>
 
-#include "../dialect/authority.hpp"
-#include "access.hpp"
-#include "driver.hpp"
+#include <utility>
+#include <variant>
 
 // Who is there, and what the authority asks for. The identity comes before anything else; then, in
 // one write: the end of former connections, the authority's scripts, record and marker. Redis
@@ -33,10 +33,14 @@ std::string client_name(const NodeName& node) {
 
 Level level_of(core::Notice::Level level) {
     switch (level) {
-        case core::Notice::Level::debug: return Level::debug;
-        case core::Notice::Level::info: return Level::info;
-        case core::Notice::Level::warning: return Level::warning;
-        case core::Notice::Level::error: return Level::error;
+        case core::Notice::Level::debug:
+            return Level::debug;
+        case core::Notice::Level::info:
+            return Level::info;
+        case core::Notice::Level::warning:
+            return Level::warning;
+        case core::Notice::Level::error:
+            return Level::error;
     }
     return Level::error;
 }
@@ -96,7 +100,8 @@ void Driver::identified(ServerInfo&& server) {
     const bool is_evicting =
         !server_.maxmemory_policy.empty() && server_.maxmemory_policy != "noeviction";
     if (is_evicting && !policy_warned_) {
-        telemetry::log(Level::warning, "store.evicting",
+        telemetry::log(Level::warning,
+                       "store.evicting",
                        options_.name + ": maxmemory-policy " + server_.maxmemory_policy +
                            " may drop locks; set it to noeviction");
     }
@@ -115,14 +120,14 @@ void Driver::kill_former() {
         return;
     }
     kill_works_ = true;
-    std::erase_if(former_, [this](const Former& former) {
-        return former.run_id != server_.identity.run_id;
-    });
+    std::erase_if(
+        former_, [this](const Former& former) { return former.run_id != server_.identity.run_id; });
     // A connection never kills itself: CLIENT KILL skips the caller.
     if (former_.empty()) former_.push_back({server_.identity.run_id, client_id_});
     for (Former& former : former_) {
-        resp::append_command(link_->out(), {"CLIENT", "KILL", "ID",
-                                            std::to_string(former.client_id), "USER", user()});
+        resp::append_command(
+            link_->out(),
+            {"CLIENT", "KILL", "ID", std::to_string(former.client_id), "USER", user()});
         expect(Kind::kill);
         killing_.push_back(std::move(former));
     }
@@ -133,7 +138,8 @@ void Driver::killed(const resp::Value& value) {
     killing_.pop_front();
     if (!value.is(resp::Value::Type::error)) return;
     if (kill_works_) {
-        telemetry::log(Level::warning, "store.kill_refused",
+        telemetry::log(Level::warning,
+                       "store.kill_refused",
                        options_.name + ": " + with_missing_rule(value.string, user()) +
                            "; operations in doubt get tombstones instead");
     }
@@ -187,8 +193,8 @@ void Driver::tell(authority::AuthorityEvent&& event) {
         authority::AuthorityEvent next = std::move(events_.front());
         events_.pop_front();
         authority::AuthorityActions actions;
-        machine_.step({now(), authority::WallMs{surroundings_.wall_ms()}}, std::move(next),
-                      actions);
+        machine_.step(
+            {now(), authority::WallMs{surroundings_.wall_ms()}}, std::move(next), actions);
         for (auto& action : actions) {
             std::visit([this](auto&& each) { act(std::move(each)); }, std::move(action));
         }
@@ -272,7 +278,8 @@ void Driver::try_open() {
     backoff_.reset();
     last_error_ = "-";
     closed_for_.clear();
-    telemetry::log(Level::info, "store.opened",
+    telemetry::log(Level::info,
+                   "store.opened",
                    options_.name + " (" + address() + "): epoch " +
                        std::to_string(scripts_.epoch()) + ", Redis " + server_.version);
     core::StoreOpened opened;

@@ -3,10 +3,10 @@
 
 #include "driver.hpp"
 
+#include <latchd/telemetry/log.hpp>
+
 #include <algorithm>
 #include <utility>
-
-#include <latchd/telemetry/log.hpp>
 
 // Connections and time. When a connection ends, each operation on it is answered at once: it was
 // sent whole and is in doubt, or it can't be executed (a script call that is cut off never runs)
@@ -17,12 +17,16 @@ namespace latchd::store::redis {
 namespace authority = core::authority;
 using telemetry::Level;
 
-std::unique_ptr<Store> make_store(boost::asio::io_context& context, Options options,
-                                  Surroundings surroundings, Sink& sink) {
+std::unique_ptr<Store> make_store(boost::asio::io_context& context,
+                                  Options options,
+                                  Surroundings surroundings,
+                                  Sink& sink) {
     return std::make_unique<Driver>(context, std::move(options), std::move(surroundings), sink);
 }
 
-Driver::Driver(boost::asio::io_context& context, Options options, Surroundings surroundings,
+Driver::Driver(boost::asio::io_context& context,
+               Options options,
+               Surroundings surroundings,
                Sink& sink)
     : context_(context),
       options_(std::move(options)),
@@ -68,10 +72,10 @@ Health Driver::health() const {
     health.name = options_.name;
     health.type = "redis";
     health.address = address();
-    health.state = is_open_                  ? "up"
-                   : is_settling_            ? "settling"
-                   : last_error_ == "-"      ? "starting"
-                                             : "down";
+    health.state = is_open_             ? "up"
+                   : is_settling_       ? "settling"
+                   : last_error_ == "-" ? "starting"
+                                        : "down";
     health.last_error = last_error_;
     health.checks_ok = pulse_.good_count();
     health.checks_failed = pulse_.failed_count();
@@ -129,7 +133,8 @@ void Driver::lost(const std::string& reason) {
     }
     forget_link();
     last_error_ = reason;
-    telemetry::log(Level::warning, "store.connection_lost",
+    telemetry::log(Level::warning,
+                   "store.connection_lost",
                    options_.name + " (" + address() + "): " + reason + "; connecting again");
     tell(authority::ConnectionLost{reason});
     fail_unanswered(std::move(unanswered), sent);
@@ -163,8 +168,8 @@ void Driver::fail_unanswered(std::deque<Pending>&& pending, std::uint64_t sent) 
     for (Pending& each : pending) {
         if (!each.request) continue;
         const bool is_whole = each.end <= sent;
-        fail(*each.request, is_whole ? core::Failure::in_doubt : core::Failure::unsent,
-             last_error_);
+        fail(
+            *each.request, is_whole ? core::Failure::in_doubt : core::Failure::unsent, last_error_);
     }
 }
 
@@ -180,21 +185,35 @@ Pending& Driver::expect(Kind kind) {
 
 void Driver::dispatch(Pending&& pending, resp::Value&& value) {
     switch (pending.kind) {
-        case Kind::greeting: return greeted(value);
-        case Kind::wish: return;
-        case Kind::client_id: client_id_ = value.integer; return;  // 0 if it was refused
-        case Kind::identity: return identity_part(pending, value);
-        case Kind::kill: return killed(value);
+        case Kind::greeting:
+            return greeted(value);
+        case Kind::wish:
+            return;
+        case Kind::client_id:
+            client_id_ = value.integer;
+            return;  // 0 if it was refused
+        case Kind::identity:
+            return identity_part(pending, value);
+        case Kind::kill:
+            return killed(value);
         case Kind::load_authority:
-        case Kind::load_locks: return script_loaded(pending.kind, value);
-        case Kind::authority: return authority_answered(value);
-        case Kind::probe: return probe_answered(pending, value);
-        case Kind::eviction: return eviction_shown(value);
+        case Kind::load_locks:
+            return script_loaded(pending.kind, value);
+        case Kind::authority:
+            return authority_answered(value);
+        case Kind::probe:
+            return probe_answered(pending, value);
+        case Kind::eviction:
+            return eviction_shown(value);
         case Kind::operation:
-        case Kind::list: return answered(std::move(pending), value);
-        case Kind::scan: return scanned(std::move(pending), value);
-        case Kind::sweep_scan: return sweep_scanned(value);
-        case Kind::sweep: return swept(value);
+        case Kind::list:
+            return answered(std::move(pending), value);
+        case Kind::scan:
+            return scanned(std::move(pending), value);
+        case Kind::sweep_scan:
+            return sweep_scanned(value);
+        case Kind::sweep:
+            return swept(value);
     }
 }
 

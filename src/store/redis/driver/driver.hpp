@@ -2,22 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <deque>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include <latchd/core/authority/clock_offset.hpp>
-#include <latchd/core/authority/machine.hpp>
-#include <latchd/runtime/deadline.hpp>
-#include <latchd/runtime/random.hpp>
-#include <latchd/store/port.hpp>
-#include <latchd/store/redis/store.hpp>
-
 #include "../dialect/calls.hpp"
 #include "../dialect/identity.hpp"
 #include "../dialect/keys.hpp"
@@ -27,6 +11,22 @@
 #include "pending.hpp"
 #include "pulse.hpp"
 #include "subscriber.hpp"
+
+#include <latchd/core/authority/clock_offset.hpp>
+#include <latchd/core/authority/machine.hpp>
+#include <latchd/runtime/deadline.hpp>
+#include <latchd/runtime/random.hpp>
+#include <latchd/store/port.hpp>
+#include <latchd/store/redis/store.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace latchd::store::redis {
 
@@ -43,7 +43,9 @@ namespace latchd::store::redis {
 //    and former connections with unanswered operations were killed or can't be.
 class Driver final : public Store, private Link::User {
 public:
-    Driver(boost::asio::io_context& context, Options options, Surroundings surroundings,
+    Driver(boost::asio::io_context& context,
+           Options options,
+           Surroundings surroundings,
            Sink& sink);
     ~Driver() override;
 
@@ -164,7 +166,7 @@ private:
     ServerInfo server_;
     bool is_identified_ = false;
     std::string identity_text_;
-    std::int64_t client_id_ = 0;      // 0: unknown
+    std::int64_t client_id_ = 0;  // 0: unknown
     std::vector<Former> former_;
     std::deque<Former> killing_;
     bool is_kill_sent_ = false;  // on this connection

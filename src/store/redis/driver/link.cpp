@@ -3,15 +3,14 @@
 
 #include "link.hpp"
 
-#include <cerrno>
-#include <netinet/tcp.h>
-#include <sys/socket.h>
-
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/socket_base.hpp>
 
+#include <cerrno>
+#include <netinet/tcp.h>
 #include <string_view>
+#include <sys/socket.h>
 #include <utility>
 
 namespace latchd::store::redis {
@@ -84,7 +83,9 @@ void Link::resolve() {
     }
     arm("resolving the name");
     resolver_.async_resolve(
-        options_.host, std::to_string(options_.port), asio::ip::tcp::resolver::numeric_service,
+        options_.host,
+        std::to_string(options_.port),
+        asio::ip::tcp::resolver::numeric_service,
         [self = shared_from_this()](const error_code& error, Endpoints endpoints) {
             if (!self->user_) return;
             if (error) return self->fail("resolving the name: " + error.message());
@@ -145,13 +146,14 @@ void Link::set_options() {
 }
 
 void Link::read() {
-    socket_.async_read_some(
-        asio::buffer(input_), [self = shared_from_this()](const error_code& error, std::size_t n) {
-            if (!self->user_) return;
-            if (error == asio::error::eof) return self->fail("the server closed the connection");
-            if (error) return self->fail(error.message());
-            self->received(n);
-        });
+    socket_.async_read_some(asio::buffer(input_),
+                            [self = shared_from_this()](const error_code& error, std::size_t n) {
+                                if (!self->user_) return;
+                                if (error == asio::error::eof)
+                                    return self->fail("the server closed the connection");
+                                if (error) return self->fail(error.message());
+                                self->received(n);
+                            });
 }
 
 void Link::received(std::size_t count) {
@@ -182,8 +184,10 @@ void Link::flush_soon() {
 void Link::flush() {
     if (!user_ || !is_open_) return;
     while (out_sent_ < out_.size()) {
-        const ssize_t n = ::send(socket_.native_handle(), out_.data() + out_sent_,
-                                 out_.size() - out_sent_, MSG_NOSIGNAL | MSG_DONTWAIT);
+        const ssize_t n = ::send(socket_.native_handle(),
+                                 out_.data() + out_sent_,
+                                 out_.size() - out_sent_,
+                                 MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return wait_writable();
         if (n < 0) return fail(error_code(errno, boost::system::system_category()).message());

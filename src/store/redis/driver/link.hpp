@@ -2,11 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <string>
+#include <latchd/resp/reply_decoder.hpp>
+#include <latchd/store/redis/options.hpp>
 
 #include <boost/asio/basic_stream_socket.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
@@ -14,8 +11,11 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 
-#include <latchd/resp/reply_decoder.hpp>
-#include <latchd/store/redis/options.hpp>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
 
 namespace latchd::store::redis {
 
@@ -55,10 +55,10 @@ private:
     using Protocol = boost::asio::generic::stream_protocol;
     using Resolver = boost::asio::ip::basic_resolver<boost::asio::ip::tcp, Executor>;
     using Endpoints = Resolver::results_type;
-    using Timer = boost::asio::basic_waitable_timer<std::chrono::steady_clock,
-                                                    boost::asio::wait_traits<
-                                                        std::chrono::steady_clock>,
-                                                    Executor>;
+    using Timer =
+        boost::asio::basic_waitable_timer<std::chrono::steady_clock,
+                                          boost::asio::wait_traits<std::chrono::steady_clock>,
+                                          Executor>;
 
     void resolve();
     void connect_next();

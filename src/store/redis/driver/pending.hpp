@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <latchd/base/time.hpp>
+#include <latchd/core/lock/node.hpp>
+#include <latchd/core/lock/operation.hpp>
+
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
-
-#include <latchd/base/time.hpp>
-#include <latchd/core/lock/node.hpp>
-#include <latchd/core/lock/operation.hpp>
 
 namespace latchd::store::redis {
 
@@ -19,16 +19,16 @@ struct Request {
     core::OperationId id{};
     core::Operation operation;
     Time submitted{};
-    bool clock_refused = false;  // once already
-    std::uint8_t reloads = 0;    // NOSCRIPT so often
+    bool clock_refused = false;           // once already
+    std::uint8_t reloads = 0;             // NOSCRIPT so often
     std::vector<std::string> redis_keys;  // List: the scanned page
     std::uint64_t cursor = 0;             // List: where the scan goes on
 };
 
 // What the next reply of a connection belongs to.
 enum class Kind : std::uint8_t {
-    greeting,        // AUTH, SELECT: must succeed
-    wish,            // CLIENT SETNAME: may fail
+    greeting,  // AUTH, SELECT: must succeed
+    wish,      // CLIENT SETNAME: may fail
     client_id,
     identity,        // one of the parts of INFO
     kill,            // CLIENT KILL of a former connection, or to see whether it may be done
@@ -36,21 +36,21 @@ enum class Kind : std::uint8_t {
     authority,       // read, settle, open
     load_locks,      // SCRIPT LOAD
     probe,
-    eviction,        // INFO stats
+    eviction,  // INFO stats
     operation,
-    scan,            // the first half of a List
-    list,            // its second half
+    scan,  // the first half of a List
+    list,  // its second half
     sweep_scan,
     sweep,
 };
 
 struct Pending {
     Kind kind = Kind::operation;
-    bool is_patient = false;    // its lateness alone does not end the connection
-    bool is_last = false;       // identity: the set is complete
-    std::uint32_t load = 0;     // how many loads of scripts went before
-    std::uint32_t number = 0;   // of a probe
-    std::uint64_t end = 0;      // position in the stream after its last byte
+    bool is_patient = false;   // its lateness alone does not end the connection
+    bool is_last = false;      // identity: the set is complete
+    std::uint32_t load = 0;    // how many loads of scripts went before
+    std::uint32_t number = 0;  // of a probe
+    std::uint64_t end = 0;     // position in the stream after its last byte
     Time sent{};
     std::unique_ptr<Request> request;
 };

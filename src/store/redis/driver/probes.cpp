@@ -1,21 +1,21 @@
 // SPDX-FileCopyrightText: 2026 The latchd authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "access.hpp"
+#include "driver.hpp"
+
+#include <latchd/resp/command_writer.hpp>
+#include <latchd/telemetry/log.hpp>
+
 #include <algorithm>
 #include <charconv>
 #include <string_view>
 #include <utility>
 #include <variant>
 
-#include <latchd/resp/command_writer.hpp>
-#include <latchd/telemetry/log.hpp>
-
-#include "access.hpp"
-#include "driver.hpp"
-
 // Health by write probes, the store's clock, and the sweep. A probe asks the identity first, then
-// writes through the same checks as a LOCK. A late probe is a failed one, but only `fall` of them in
-// a row end the connection: a slow server is not a dead one.
+// writes through the same checks as a LOCK. A late probe is a failed one, but only `fall` of them
+// in a row end the connection: a slow server is not a dead one.
 namespace latchd::store::redis {
 
 namespace authority = core::authority;
@@ -93,20 +93,22 @@ void Driver::measure(const Pending& pending, const Probed& probed) {
     using Verdict = authority::ClockOffset::Verdict;
     const Time received = now();
     last_round_trip_ = received - pending.sent;
-    const auto verdict =
-        clock_.add(pending.sent, received, authority::StoreMs{probed.server_ms});
+    const auto verdict = clock_.add(pending.sent, received, authority::StoreMs{probed.server_ms});
     if (verdict != Verdict::steady) {
         const std::string off = std::to_string(to_ms(clock_.last_deviation()));
-        telemetry::log(Level::warning, "store.clock",
+        telemetry::log(Level::warning,
+                       "store.clock",
                        options_.name + ": the server's clock is off by " + off + " ms");
         if (verdict == Verdict::jumped) {
             tell(authority::ClockJumped{"the server's clock moved by " + off + " ms"});
         }
     }
     if (clock_.is_too_far() && !far_warned_) {
-        telemetry::log(Level::warning, "store.far",
-                       options_.name + ": every round trip takes more than 100 ms; the server's "
-                                       "clock goes unchecked");
+        telemetry::log(Level::warning,
+                       "store.far",
+                       options_.name +
+                           ": every round trip takes more than 100 ms; the server's "
+                           "clock goes unchecked");
     }
     far_warned_ = clock_.is_too_far();
 }
@@ -114,9 +116,9 @@ void Driver::measure(const Pending& pending, const Probed& probed) {
 void Driver::probe_timed_out() {
     probe_awaited_ = 0;
     ++late_probes_;
-    probe_failed("no answer to a probe within " + std::to_string(to_ms(options_.check.timeout)) +
-                     " ms",
-                 true);
+    probe_failed(
+        "no answer to a probe within " + std::to_string(to_ms(options_.check.timeout)) + " ms",
+        true);
 }
 
 void Driver::probe_failed(const std::string& reason, bool is_late) {
@@ -146,7 +148,8 @@ void Driver::eviction_shown(const resp::Value& value) {
     if (evicted_shown_ && *shown > *evicted_shown_) {
         const std::uint64_t more = *shown - *evicted_shown_;
         evicted_ += more;
-        telemetry::log(Level::warning, "store.evicted",
+        telemetry::log(Level::warning,
+                       "store.evicted",
                        options_.name + ": the server evicted " + std::to_string(more) +
                            " keys; locks may be among them");
     }
@@ -188,7 +191,8 @@ void Driver::swept(const resp::Value& value) {
     sweep_count_ += std::get<std::uint64_t>(answer);
     if (sweep_cursor_ != 0) return;
     is_sweeping_ = false;
-    telemetry::log(Level::info, "store.swept",
+    telemetry::log(Level::info,
+                   "store.swept",
                    options_.name + ": " + std::to_string(sweep_count_) +
                        " void locks of former epochs are gone");
 }

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-
 #include <latchd/store/redis/options.hpp>
+
+#include <cstdint>
 
 namespace latchd::store::redis {
 

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The latchd authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "access.hpp"
+#include "driver.hpp"
+
 #include <algorithm>
 #include <utility>
 #include <variant>
-
-#include "access.hpp"
-#include "driver.hpp"
 
 // Operations. Two refusals never reach the node because they say nothing about locks and nothing
 // was executed: NOSCRIPT (the script cache was flushed: identity, then load, then again) and CLOCK
@@ -41,9 +41,10 @@ void Driver::submit(core::OperationId id, core::Operation&& operation) {
     ++in_flight_;
     if (!is_open_ || !link_) return fail(*request, core::Failure::unsent, last_error_);
     if (in_flight_ > options_.in_flight_max) {
-        return fail(*request, core::Failure::refused,
-                    "more than " + std::to_string(options_.in_flight_max) +
-                        " operations are in flight");
+        return fail(
+            *request,
+            core::Failure::refused,
+            "more than " + std::to_string(options_.in_flight_max) + " operations are in flight");
     }
     if (reloading_) {
         held_.push_back(std::move(request));
@@ -159,9 +160,8 @@ void Driver::hold(Pending&& pending) {
     const bool is_first = !reloading_ && pending.load == load_serial_;
     if (!reloading_ && !is_first) return send(std::move(pending.request));  // loaded meanwhile
     // Refused ones come in their order, before anything that was submitted since.
-    const auto at = std::find_if(held_.begin(), held_.end(), [](const auto& request) {
-        return request->reloads == 0;
-    });
+    const auto at = std::find_if(
+        held_.begin(), held_.end(), [](const auto& request) { return request->reloads == 0; });
     held_.insert(at, std::move(pending.request));
     reloading_ = true;
     if (is_first) tell(authority::Doubted{authority::Doubted::Kind::unknown_script});

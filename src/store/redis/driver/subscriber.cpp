@@ -3,13 +3,13 @@
 
 #include "subscriber.hpp"
 
-#include <algorithm>
+#include "../dialect/replies.hpp"
+#include "access.hpp"
 
 #include <latchd/resp/command_writer.hpp>
 #include <latchd/telemetry/log.hpp>
 
-#include "../dialect/replies.hpp"
-#include "access.hpp"
+#include <algorithm>
 
 namespace latchd::store::redis {
 
@@ -20,8 +20,11 @@ constexpr Duration silence_max = std::chrono::seconds(3);
 
 }  // namespace
 
-Subscriber::Subscriber(boost::asio::io_context& context, const Options& options,
-                       const Surroundings& surroundings, const Keys& keys, Sink& sink)
+Subscriber::Subscriber(boost::asio::io_context& context,
+                       const Options& options,
+                       const Surroundings& surroundings,
+                       const Keys& keys,
+                       Sink& sink)
     : context_(context),
       options_(options),
       surroundings_(surroundings),
@@ -64,8 +67,8 @@ void Subscriber::link_opened() {
             resp::append_command(out, {"AUTH", options_.username, options_.password});
         }
     }
-    resp::append_command(out, {"SUBSCRIBE", keys_.node_channel(options_.node),
-                               keys_.nodes_channel()});
+    resp::append_command(out,
+                         {"SUBSCRIBE", keys_.node_channel(options_.node), keys_.nodes_channel()});
     link_->flush_soon();
 }
 
@@ -97,7 +100,8 @@ void Subscriber::confirmed() {
 void Subscriber::link_closed(const std::string& reason, bool) { lost(reason); }
 
 void Subscriber::lost(const std::string& reason) {
-    telemetry::log(telemetry::Level::debug, "store.messages_lost",
+    telemetry::log(telemetry::Level::debug,
+                   "store.messages_lost",
                    options_.name + ": " + reason + "; messages of other nodes are missed");
     link_.reset();
     was_away_ = true;

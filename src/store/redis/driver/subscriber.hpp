@@ -2,20 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
+#include "../dialect/keys.hpp"
+#include "link.hpp"
+#include "pulse.hpp"
 
 #include <latchd/runtime/deadline.hpp>
 #include <latchd/runtime/random.hpp>
 #include <latchd/store/port.hpp>
 #include <latchd/store/redis/store.hpp>
 
-#include "../dialect/keys.hpp"
-#include "link.hpp"
-#include "pulse.hpp"
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 
 namespace latchd::store::redis {
 
@@ -24,8 +24,11 @@ namespace latchd::store::redis {
 // identity, and its end closes nothing. Loop thread only.
 class Subscriber final : private Link::User {
 public:
-    Subscriber(boost::asio::io_context& context, const Options& options,
-               const Surroundings& surroundings, const Keys& keys, Sink& sink);
+    Subscriber(boost::asio::io_context& context,
+               const Options& options,
+               const Surroundings& surroundings,
+               const Keys& keys,
+               Sink& sink);
     ~Subscriber() override;
 
     void start();
@@ -56,8 +59,8 @@ private:
     bool was_away_ = false;  // since it listened last
     int confirmed_ = 0;      // channels
     std::optional<Time> connect_at_;
-    Time heard_{};   // anything from the server
-    Time asked_{};   // PING
+    Time heard_{};  // anything from the server
+    Time asked_{};  // PING
 };
 
 }  // namespace latchd::store::redis
