@@ -244,11 +244,17 @@ class RedisServer(Program):
 
 
 class Latchd(Program):
-    """latchd; the port is its own choice unless the arguments name a --listen."""
+    """latchd; the port is its own choice unless the arguments name a --listen.
 
-    def __init__(self, folder, arguments, environment=None, open_files=None):
+    `config` is the text of a configuration file without its version; `listen` in it needs the
+    test's own --listen for the first listener, which the command line overrides."""
+
+    def __init__(self, folder, arguments, environment=None, open_files=None, config=None,
+                 password=None):
         super().__init__("latchd", folder)
         self.arguments = list(arguments)
+        self.password = password
+        self.config = self._config_file(config)
         self.environment = environment or {}
         self.open_files = open_files
         self.address = None
@@ -256,13 +262,26 @@ class Latchd(Program):
         self.clients = []
         self.start()
 
+    def _config_file(self, text):
+        """The file of this YAML (without its version) and of the password; None: neither."""
+        if text is None and self.password is None:
+            return None
+        if self.password is not None:
+            text = (text or "") + f"\nauth: {{password: {self.password}}}\n"
+        path = self.folder / "latchd.yaml"
+        path.write_text("version: 1\n" + text, encoding="utf-8")
+        path.chmod(0o600)
+        return str(path)
+
     def command(self):
         defaults = {"--listen": "127.0.0.1:0", "--state-dir": str(self.folder / "state"),
                     "--runtime-dir": str(self.folder / "run"), "--log-target": "stderr",
                     "--log-level": "debug"}
+        if self.config:
+            defaults["--config"] = self.config
         command = [latchd_program()]
         for name, value in defaults.items():
-            if name not in self.arguments and "--config" not in self.arguments:
+            if name not in self.arguments:
                 command += [name, value]
         return command + self.arguments
 
@@ -293,6 +312,8 @@ class Latchd(Program):
     def ask(self, *words, **options):
         """One command on a connection of its own."""
         with Client(self.address) as client:
+            if self.password is not None:
+                client.ask("AUTH", self.password)
             return client.ask(*words, **options)
 
     def info(self, section="everything"):
