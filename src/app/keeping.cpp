@@ -28,8 +28,8 @@ std::unique_ptr<Keeping> Keeping::open(const config::Options& options,
 
 bool Keeping::open_runtime(const config::Options& options, Time now, std::string& refusal) {
     using Purpose = journal::NodeDirectory::Purpose;
-    journal::DirectoryOpened opened = journal::NodeDirectory::open(
-        options.runtime_dir, NodeName(options.node), Purpose::runtime);
+    journal::DirectoryOpened opened =
+        journal::NodeDirectory::open(options.runtime_dir, NodeName(options.node), Purpose::runtime);
     refusal = opened.refusal;
     if (!refusal.empty()) return false;
     warn(opened.warning);
@@ -37,10 +37,7 @@ bool Keeping::open_runtime(const config::Options& options, Time now, std::string
     if (!runtime_) return true;
 
     journal::JournalOpened read = journal::Journal::open(
-        *runtime_,
-        journal::read_host(),
-        {.locks_max = options.stores.front().max_locks},
-        now);
+        *runtime_, journal::read_host(), {.locks_max = options.stores.front().max_locks}, now);
     for (const std::string& warning : read.recovered.warnings) warn(warning);
     journal_ = std::move(read.journal);
     records_ = std::move(read.recovered.records);

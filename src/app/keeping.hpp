@@ -2,11 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include <latchd/base/ids.hpp>
 #include <latchd/config/options.hpp>
 #include <latchd/core/authority/types.hpp>
@@ -14,6 +9,11 @@
 #include <latchd/journal/journal.hpp>
 #include <latchd/journal/state.hpp>
 #include <latchd/server/grant_log.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace latchd::app {
 

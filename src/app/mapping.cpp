@@ -3,25 +3,35 @@
 
 #include "mapping.hpp"
 
+#include <latchd/config/settings.hpp>
+
 namespace latchd::app {
 namespace {
 
 telemetry::Level log_level(config::LogLevel level) {
     switch (level) {
-        case config::LogLevel::debug: return telemetry::Level::debug;
-        case config::LogLevel::info: return telemetry::Level::info;
-        case config::LogLevel::warning: return telemetry::Level::warning;
-        case config::LogLevel::error: return telemetry::Level::error;
+        case config::LogLevel::debug:
+            return telemetry::Level::debug;
+        case config::LogLevel::info:
+            return telemetry::Level::info;
+        case config::LogLevel::warning:
+            return telemetry::Level::warning;
+        case config::LogLevel::error:
+            return telemetry::Level::error;
     }
     return telemetry::Level::info;
 }
 
 telemetry::Target log_target(config::LogTarget::Kind kind) {
     switch (kind) {
-        case config::LogTarget::Kind::automatic: return telemetry::Target::automatic;
-        case config::LogTarget::Kind::journal: return telemetry::Target::journal;
-        case config::LogTarget::Kind::standard_error: return telemetry::Target::stderr_plain;
-        case config::LogTarget::Kind::file: return telemetry::Target::file;
+        case config::LogTarget::Kind::automatic:
+            return telemetry::Target::automatic;
+        case config::LogTarget::Kind::journal:
+            return telemetry::Target::journal;
+        case config::LogTarget::Kind::standard_error:
+            return telemetry::Target::stderr_plain;
+        case config::LogTarget::Kind::file:
+            return telemetry::Target::file;
     }
     return telemetry::Target::automatic;
 }
@@ -29,9 +39,12 @@ telemetry::Target log_target(config::LogTarget::Kind kind) {
 std::optional<core::Degrade> degrade(std::optional<config::Degrade> wish) {
     if (!wish) return std::nullopt;
     switch (*wish) {
-        case config::Degrade::none: return core::Degrade::none;
-        case config::Degrade::mysql: return core::Degrade::mysql;
-        case config::Degrade::local: return core::Degrade::local;
+        case config::Degrade::none:
+            return core::Degrade::none;
+        case config::Degrade::mysql:
+            return core::Degrade::mysql;
+        case config::Degrade::local:
+            return core::Degrade::local;
     }
     return std::nullopt;
 }
@@ -43,8 +56,7 @@ telemetry::LogOptions log_options(const config::Options& options) {
             .target = log_target(options.log.target.kind),
             .path = options.log.target.path,
             .burst = options.log.rate_limit.count,
-            .window =
-                std::chrono::ceil<std::chrono::milliseconds>(options.log.rate_limit.per)};
+            .window = std::chrono::ceil<std::chrono::milliseconds>(options.log.rate_limit.per)};
 }
 
 server::Options server_options(const config::Options& options) {
@@ -114,6 +126,14 @@ store::redis::Options redis_options(const config::Options& options, const config
     out.clock_margin = options.locks.clock_margin;
     out.keepalive = options.tcp.keepalive;
     out.user_timeout = options.tcp.user_timeout;
+    return out;
+}
+
+std::vector<command::Setting> settings(const config::Options& options) {
+    std::vector<command::Setting> out;
+    for (config::NamedValue& value : config::list_values(options)) {
+        out.push_back({std::move(value.path), std::move(value.text)});
+    }
     return out;
 }
 

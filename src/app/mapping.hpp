@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <latchd/command/host.hpp>
 #include <latchd/command/options.hpp>
 #include <latchd/config/options.hpp>
 #include <latchd/core/lock/node.hpp>
@@ -9,6 +10,8 @@
 #include <latchd/server/options.hpp>
 #include <latchd/store/redis/options.hpp>
 #include <latchd/telemetry/log.hpp>
+
+#include <vector>
 
 // From what the operator wrote to what each module takes. No decisions: those are in the modules.
 namespace latchd::app {
@@ -19,6 +22,7 @@ namespace latchd::app {
 [[nodiscard]] core::NodeOptions node_options(const config::Options& options);
 [[nodiscard]] store::redis::Options redis_options(const config::Options& options,
                                                   const config::Store& store);
+[[nodiscard]] std::vector<command::Setting> settings(const config::Options& options);
 void fill_registry(const config::Options& options, core::Registry& registry);
 
 }  // namespace latchd::app

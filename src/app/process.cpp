@@ -8,6 +8,9 @@
 
 #include "process.hpp"
 
+#include "keeping.hpp"
+#include "mapping.hpp"
+
 #include <latchd/core/authority/epoch.hpp>
 #include <latchd/runtime/clock.hpp>
 #include <latchd/runtime/notify.hpp>
@@ -26,9 +29,6 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
-
-#include "keeping.hpp"
-#include "mapping.hpp"
 
 namespace latchd::app {
 namespace {
@@ -88,6 +88,7 @@ public:
         parts.options = server_options_;
         parts.listeners = std::move(listeners_);
         parts.command = command_options(options_);
+        parts.settings = settings(options_);
         parts.node = std::move(node);
         parts.registry = &registry_;
         parts.names = &names_;
@@ -102,11 +103,13 @@ public:
             context_,
             {.drain = [this] { drain(); },
              .stop = [this] { context_.stop(); },
-             .reload = [] {
-                 telemetry::log(Level::warning,
-                                "config.reload",
-                                "not part of this version: the configuration is read at the start");
-             }});
+             .reload =
+                 [] {
+                     telemetry::log(
+                         Level::warning,
+                         "config.reload",
+                         "not part of this version: the configuration is read at the start");
+                 }});
         store_->start();
         server_->serve();
         announce();
@@ -131,10 +134,10 @@ private:
         const config::Store& chosen = options_.stores.front();
         std::vector<core::GrantRecord> records = keeping_->take_records();
         if (!records.empty()) {
-            telemetry::log(Level::info,
-                           "node.restarted",
-                           std::to_string(records.size()) +
-                               " grants of the former process are taken over");
+            telemetry::log(
+                Level::info,
+                "node.restarted",
+                std::to_string(records.size()) + " grants of the former process are taken over");
             server_->sink().deliver(core::Restarted{records});
         }
         store_ = chosen.kind == config::StoreKind::redis ? make_redis(chosen)
@@ -189,18 +192,19 @@ private:
             where += (where.empty() ? "" : ", ") + endpoint.to_string();
         }
         const server::Endpoint& first = endpoints_.front();
-        const std::string door = first.is_unix() ? "-s " + first.path
-                                                 : "-p " + std::to_string(first.port);
+        const std::string door =
+            first.is_unix() ? "-s " + first.path : "-p " + std::to_string(first.port);
         telemetry::log(Level::info,
                        "node.started",
                        "latchd " LATCHD_VERSION " serves locks on " + where + " from " + from +
                            " as node " + options_.node + "; try: redis-cli " + door +
                            " LOCK order:settle 1001 PX 30000");
         if (runtime::notify_support() == runtime::NotifySupport::missing) {
-            telemetry::log(Level::error,
-                           "notify.missing",
-                           "NOTIFY_SOCKET is set, but this build lacks libsystemd: the service "
-                           "manager will wait in vain; set Type=exec or build with -Dsystemd=enabled");
+            telemetry::log(
+                Level::error,
+                "notify.missing",
+                "NOTIFY_SOCKET is set, but this build lacks libsystemd: the service "
+                "manager will wait in vain; set Type=exec or build with -Dsystemd=enabled");
         }
         runtime::notify_ready(server_->status_line());
     }
@@ -217,9 +221,9 @@ private:
         const auto period = runtime::watchdog_period();
         if (!period) return nullptr;
         auto ticker = std::make_unique<runtime::Ticker>(
-            context_,
-            std::chrono::duration_cast<std::chrono::milliseconds>(*period / 3),
-            [] { runtime::notify_watchdog(); });
+            context_, std::chrono::duration_cast<std::chrono::milliseconds>(*period / 3), [] {
+                runtime::notify_watchdog();
+            });
         ticker->start();
         return ticker;
     }

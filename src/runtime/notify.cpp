@@ -33,9 +33,7 @@ NotifySupport notify_support() noexcept {
 
 void notify_ready(std::string_view status) { send("READY=1\nSTATUS=" + std::string(status)); }
 void notify_status(std::string_view status) { send("STATUS=" + std::string(status)); }
-void notify_stopping(std::string_view status) {
-    send("STOPPING=1\nSTATUS=" + std::string(status));
-}
+void notify_stopping(std::string_view status) { send("STOPPING=1\nSTATUS=" + std::string(status)); }
 void notify_watchdog() { send("WATCHDOG=1"); }
 
 std::optional<std::chrono::microseconds> watchdog_period() noexcept {

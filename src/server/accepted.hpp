@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <latchd/server/options.hpp>
+
 #include <string>
 #include <utility>
-
-#include <latchd/server/options.hpp>
 
 namespace latchd::server {
 

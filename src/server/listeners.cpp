@@ -1,24 +1,22 @@
 // SPDX-FileCopyrightText: 2026 The latchd authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <latchd/server/listeners.hpp>
+#include "accepted.hpp"
+#include "socket.hpp"
 
+#include <latchd/server/listeners.hpp>
 #include <latchd/telemetry/log.hpp>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cerrno>
+#include <fcntl.h>
 #include <string_view>
+#include <sys/stat.h>
 #include <system_error>
-
-#include "accepted.hpp"
-#include "socket.hpp"
+#include <unistd.h>
 
 namespace latchd::server {
 namespace {
@@ -50,9 +48,7 @@ public:
     using OnAccept = std::function<void(Accepted&&)>;
 
     Listener(boost::asio::io_context& context, ListenerOptions options)
-        : options_(std::move(options)),
-          timer_(context),
-          spare_(open_spare()) {
+        : options_(std::move(options)), timer_(context), spare_(open_spare()) {
         if (options_.endpoint.is_unix()) {
             add(context, listen_on_unix(options_.endpoint.path));
             remember_file();

@@ -3,12 +3,12 @@
 
 #include "node_host.hpp"
 
+#include "process_numbers.hpp"
+
 #include <latchd/telemetry/log.hpp>
 
 #include <algorithm>
 #include <utility>
-
-#include "process_numbers.hpp"
 
 namespace latchd::server {
 namespace {
@@ -30,11 +30,15 @@ command::StoreStatus shown(store::Health health) {
 
 telemetry::Level level_of(core::Notice::Level level) {
     switch (level) {
-        case core::Notice::Level::debug: return telemetry::Level::debug;
+        case core::Notice::Level::debug:
+            return telemetry::Level::debug;
         // Commands only note what administrators did.
-        case core::Notice::Level::info: return telemetry::Level::notice;
-        case core::Notice::Level::warning: return telemetry::Level::warning;
-        case core::Notice::Level::error: return telemetry::Level::error;
+        case core::Notice::Level::info:
+            return telemetry::Level::notice;
+        case core::Notice::Level::warning:
+            return telemetry::Level::warning;
+        case core::Notice::Level::error:
+            return telemetry::Level::error;
     }
     return telemetry::Level::error;
 }
@@ -72,9 +76,8 @@ command::ProcessInfo NodeHost::process() const {
     for (const ListenerOptions& listener : parts_.options->listeners) {
         info.clients_max = std::max<std::uint64_t>(info.clients_max, listener.clients_max);
     }
-    parts_.sessions->visit([&info](const Session& session) {
-        info.memory_clients += session.memory_bytes();
-    });
+    parts_.sessions->visit(
+        [&info](const Session& session) { info.memory_clients += session.memory_bytes(); });
     const SessionCounts counts = parts_.sessions->counts();
     info.connections_received = counts.received;
     info.connections_rejected = counts.rejected;
@@ -119,8 +122,7 @@ std::vector<command::StoreStatus> NodeHost::stores() const {
     return {shown(parts_.shell->store()->health())};
 }
 
-void NodeHost::visit_clients(
-    const std::function<void(const command::ClientState&)>& visit) const {
+void NodeHost::visit_clients(const std::function<void(const command::ClientState&)>& visit) const {
     parts_.sessions->visit([&visit](const Session& session) { visit(session.state()); });
 }
 

@@ -2,23 +2,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "node_shell.hpp"
+#include "sessions.hpp"
+
+#include <latchd/command/host.hpp>
+#include <latchd/server/options.hpp>
+
 #include <array>
 #include <functional>
 #include <string>
 #include <vector>
 
-#include <latchd/command/host.hpp>
-#include <latchd/server/options.hpp>
-
-#include "node_shell.hpp"
-#include "sessions.hpp"
-
 namespace latchd::server {
 
 enum class Ending : std::uint8_t {
-    no,        // serves
-    draining,  // no new locks; connections stay (LATCHD DRAIN)
-    finishing, // drains, then the process ends
+    no,         // serves
+    draining,   // no new locks; connections stay (LATCHD DRAIN)
+    finishing,  // drains, then the process ends
 };
 
 // What commands see of the process and the node. Loop thread only.

@@ -19,10 +19,14 @@ namespace {
 
 telemetry::Level level_of(core::Notice::Level level) noexcept {
     switch (level) {
-        case core::Notice::Level::debug: return telemetry::Level::debug;
-        case core::Notice::Level::info: return telemetry::Level::info;
-        case core::Notice::Level::warning: return telemetry::Level::warning;
-        case core::Notice::Level::error: return telemetry::Level::error;
+        case core::Notice::Level::debug:
+            return telemetry::Level::debug;
+        case core::Notice::Level::info:
+            return telemetry::Level::info;
+        case core::Notice::Level::warning:
+            return telemetry::Level::warning;
+        case core::Notice::Level::error:
+            return telemetry::Level::error;
     }
     return telemetry::Level::error;
 }

@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include <latchd/core/lock/node.hpp>
 #include <latchd/runtime/deadline.hpp>
 #include <latchd/server/grant_log.hpp>
 #include <latchd/store/port.hpp>
+
+#include <string>
+#include <vector>
 
 namespace boost::asio {
 class io_context;
@@ -65,7 +65,8 @@ public:
 
     // Within a turn.
     void handle(core::Event&& event);
-    // From anywhere on the loop; outside of a turn the turn ends behind the handlers that are ready.
+    // From anywhere on the loop; outside of a turn the turn ends behind the handlers that are
+    // ready.
     void deliver(core::Event&& event) override;
 
     // No step after this.

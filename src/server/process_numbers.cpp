@@ -3,17 +3,16 @@
 
 #include "process_numbers.hpp"
 
-#include <malloc.h>
-#include <sys/resource.h>
-#include <sys/utsname.h>
-#include <unistd.h>
-
 #include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <malloc.h>
 #include <memory>
 #include <string>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
 
 namespace latchd::server {
 namespace {

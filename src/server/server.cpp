@@ -7,10 +7,14 @@
 // the last is gone, or after flush_max, the process may end. Both bounds are there because neither
 // a dead store nor a client that doesn't read may keep a service from stopping.
 
-#include <latchd/server/server.hpp>
+#include "accepted.hpp"
+#include "node_host.hpp"
+#include "node_shell.hpp"
+#include "sessions.hpp"
 
 #include <latchd/command/dispatcher.hpp>
 #include <latchd/runtime/ticker.hpp>
+#include <latchd/server/server.hpp>
 #include <latchd/telemetry/log.hpp>
 
 #include <boost/asio/io_context.hpp>
@@ -18,11 +22,6 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include <utility>
-
-#include "accepted.hpp"
-#include "node_host.hpp"
-#include "node_shell.hpp"
-#include "sessions.hpp"
 
 namespace latchd::server {
 namespace {

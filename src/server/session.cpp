@@ -216,8 +216,8 @@ bool Session::is_idle() const noexcept {
 }
 
 std::size_t Session::memory_bytes() const noexcept {
-    return sizeof(*this) + read_buffer_.capacity() + output_.capacity() +
-           decoder_.memory_bytes() + reply_bytes_;
+    return sizeof(*this) + read_buffer_.capacity() + output_.capacity() + decoder_.memory_bytes() +
+           reply_bytes_;
 }
 
 }  // namespace latchd::server

@@ -2,15 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include <boost/asio/generic/stream_protocol.hpp>
+#include "slots.hpp"
 
 #include <latchd/command/client_state.hpp>
 #include <latchd/command/dispatcher.hpp>
@@ -18,7 +10,15 @@
 #include <latchd/resp/decoder.hpp>
 #include <latchd/server/options.hpp>
 
-#include "slots.hpp"
+#include <boost/asio/generic/stream_protocol.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace latchd::server {
 
@@ -58,9 +58,8 @@ public:
 // Loop thread only.
 class Session final : public std::enable_shared_from_this<Session> {
 public:
-    using Socket =
-        boost::asio::basic_stream_socket<boost::asio::generic::stream_protocol,
-                                         boost::asio::io_context::executor_type>;
+    using Socket = boost::asio::basic_stream_socket<boost::asio::generic::stream_protocol,
+                                                    boost::asio::io_context::executor_type>;
 
     Session(Socket socket,
             command::ClientState state,
@@ -76,8 +75,8 @@ public:
     void resume();
     void complete(std::uint64_t slot, const core::Outcome& outcome);
     void push(std::string_view bytes);
-    void kill() noexcept;      // closed at the end of the turn, whatever is unsent
-    void finish();             // no further command; closed when all replies have left
+    void kill() noexcept;  // closed at the end of the turn, whatever is unsent
+    void finish();         // no further command; closed when all replies have left
     void close();
 
     // A LOCK is on its way and the socket isn't being read: the loop's slow tick has to look for
@@ -133,14 +132,14 @@ private:
     std::size_t sent_ = 0;
 
     bool reading_ = false;
-    bool relaxing_ = false;     // the read was cancelled to give its buffer back
+    bool relaxing_ = false;  // the read was cancelled to give its buffer back
     bool write_waiting_ = false;
     bool starved_ = true;       // no whole command is in the decoder
     bool input_ended_ = false;  // end of file was read
     bool ending_ = false;       // nothing more is run; close when all replies have left
     bool killed_ = false;
     bool broken_ = false;
-    bool overrun_ = false;      // killed because pushes didn't fit
+    bool overrun_ = false;  // killed because pushes didn't fit
     bool closed_ = false;
     bool yielded_ = false;
 

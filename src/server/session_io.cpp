@@ -1,16 +1,15 @@
 // SPDX-FileCopyrightText: 2026 The latchd authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "session.hpp"
+
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 
-#include <sys/socket.h>
-
 #include <algorithm>
 #include <cerrno>
-
-#include "session.hpp"
+#include <sys/socket.h>
 
 namespace latchd::server {
 namespace {
@@ -83,10 +82,8 @@ void Session::flush() {
     if (write_waiting_ || broken_) return;
     while (sent_ < output_.size()) {
         const std::size_t wanted = output_.size() - sent_;
-        const ssize_t count = ::send(socket_.native_handle(),
-                                     output_.data() + sent_,
-                                     wanted,
-                                     MSG_NOSIGNAL | MSG_DONTWAIT);
+        const ssize_t count = ::send(
+            socket_.native_handle(), output_.data() + sent_, wanted, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (count < 0 && errno == EINTR) continue;
         if (count < 0 && errno != EAGAIN && errno != EWOULDBLOCK) {
             broken_ = true;

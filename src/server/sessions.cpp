@@ -3,18 +3,17 @@
 
 #include "sessions.hpp"
 
+#include "socket.hpp"
+
 #include <latchd/telemetry/log.hpp>
 
 #include <boost/asio/io_context.hpp>
 
+#include <algorithm>
 #include <poll.h>
 #include <sys/socket.h>
-
-#include <algorithm>
 #include <utility>
 #include <variant>
-
-#include "socket.hpp"
 
 namespace latchd::server {
 namespace {
@@ -62,10 +61,8 @@ void Sessions::refuse(Accepted&& accepted) {
     ++gone_.rejected;
     std::string reply;
     dispatcher_->write_error("ERR max number of clients reached", reply);
-    (void)::send(accepted.descriptor.get(),
-                 reply.data(),
-                 reply.size(),
-                 MSG_NOSIGNAL | MSG_DONTWAIT);
+    (void)::send(
+        accepted.descriptor.get(), reply.data(), reply.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     telemetry::log(telemetry::Level::warning,
                    "client.refused",
                    accepted.peer + ": " + std::to_string(accepted.clients_max) +

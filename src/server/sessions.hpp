@@ -2,15 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "accepted.hpp"
+#include "node_shell.hpp"
+#include "session.hpp"
+
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <unordered_map>
 #include <vector>
-
-#include "accepted.hpp"
-#include "node_shell.hpp"
-#include "session.hpp"
 
 namespace latchd::server {
 

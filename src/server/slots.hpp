@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <latchd/command/dispatcher.hpp>
+
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <latchd/command/dispatcher.hpp>
 
 namespace latchd::server {
 
@@ -16,7 +16,7 @@ struct Slot {
     command::Pending pending;  // of a started command
     std::string reply;         // complete if `ready`
     bool ready = false;
-    bool is_lock = false;      // may end in a grant
+    bool is_lock = false;  // may end in a grant
 };
 
 // Replies leave in the order of the commands, whatever the order in which they become known. A

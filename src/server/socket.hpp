@@ -2,12 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string>
-#include <vector>
-
-#include <sys/socket.h>
-
 #include "accepted.hpp"
+
+#include <string>
+#include <sys/socket.h>
+#include <vector>
 
 namespace latchd::server {
 

@@ -3,23 +3,21 @@
 
 #include <latchd/telemetry/log.hpp>
 
-#include <array>
-#include <atomic>
-#include <memory>
-#include <mutex>
-#include <string>
-
 #include <spdlog/details/log_msg.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 
-#include <sys/stat.h>
-#include <unistd.h>
-
+#include <array>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #ifdef LATCHD_HAVE_SYSTEMD
 #include <systemd/sd-journal.h>

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <latchd/base/time.hpp>
+
 #include <functional>
 #include <memory>
 #include <optional>
-
-#include <latchd/base/time.hpp>
 
 namespace boost::asio {
 class io_context;

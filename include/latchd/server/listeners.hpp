@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <latchd/server/options.hpp>
+
 #include <functional>
 #include <memory>
 #include <vector>
-
-#include <latchd/server/options.hpp>
 
 namespace boost::asio {
 class io_context;

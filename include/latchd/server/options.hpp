@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <latchd/base/time.hpp>
+#include <latchd/resp/limits.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
-
-#include <latchd/base/time.hpp>
-#include <latchd/resp/limits.hpp>
 
 namespace latchd::server {
 

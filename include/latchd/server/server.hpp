@@ -2,11 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include <latchd/command/host.hpp>
 #include <latchd/command/options.hpp>
 #include <latchd/core/lock/node.hpp>
@@ -14,6 +9,11 @@
 #include <latchd/server/listeners.hpp>
 #include <latchd/server/options.hpp>
 #include <latchd/store/port.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
 
 namespace boost::asio {
 class io_context;

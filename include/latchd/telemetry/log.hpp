@@ -25,7 +25,7 @@ enum class Target : std::uint8_t {
     automatic,  // priorities for the journal when stderr leads there, else plain stderr
     journal,    // the journal, with fields of its own (needs libsystemd, else as automatic)
     stderr_plain,
-    file,       // appended to `path`; plain stderr if that can't be opened
+    file,  // appended to `path`; plain stderr if that can't be opened
 };
 
 struct LogOptions {

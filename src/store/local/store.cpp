@@ -1,10 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The latchd authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <latchd/store/local/store.hpp>
-
 #include <latchd/core/authority/epoch.hpp>
 #include <latchd/core/lock/table.hpp>
+#include <latchd/store/local/store.hpp>
 #include <latchd/telemetry/log.hpp>
 
 #include <utility>

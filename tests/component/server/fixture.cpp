@@ -5,18 +5,17 @@
 
 #include <latchd/runtime/clock.hpp>
 
-#include <netinet/in.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
-
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <netinet/in.h>
+#include <poll.h>
 #include <stdexcept>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 namespace latchd::test {
 namespace {
@@ -55,7 +54,8 @@ store::Health SlowStore::health() const {
 void SlowStore::answer(std::size_t index) {
     const Asked asked = std::move(queue_.at(index));
     queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(index));
-    sink_.deliver(core::StoreReplied{asked.id, table_.apply(runtime::boot_time(), asked.operation)});
+    sink_.deliver(
+        core::StoreReplied{asked.id, table_.apply(runtime::boot_time(), asked.operation)});
 }
 
 class Fixture::Names final : public core::NameSource {

@@ -2,6 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <latchd/core/lock/table.hpp>
+#include <latchd/server/server.hpp>
+#include <latchd/store/port.hpp>
+
+#include <boost/asio/io_context.hpp>
+
 #include <deque>
 #include <filesystem>
 #include <functional>
@@ -9,12 +15,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <boost/asio/io_context.hpp>
-
-#include <latchd/core/lock/table.hpp>
-#include <latchd/server/server.hpp>
-#include <latchd/store/port.hpp>
 
 namespace latchd::test {
 

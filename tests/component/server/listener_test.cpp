@@ -1,15 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The latchd authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <gtest/gtest.h>
+#include "fixture.hpp"
 
-#include <sys/stat.h>
+#include <gtest/gtest.h>
 
 #include <filesystem>
 #include <stdexcept>
 #include <string>
-
-#include "fixture.hpp"
+#include <sys/stat.h>
 
 namespace latchd::test {
 namespace {

@@ -3,17 +3,16 @@
 
 // Clients that don't read, and too many of them.
 
-#include <gtest/gtest.h>
+#include "fixture.hpp"
 
-#include <sys/resource.h>
-#include <unistd.h>
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <sys/resource.h>
+#include <unistd.h>
 #include <vector>
-
-#include "fixture.hpp"
 
 namespace latchd::test {
 namespace {

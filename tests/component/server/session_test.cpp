@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The latchd authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "fixture.hpp"
+
 #include <gtest/gtest.h>
 
 #include <string>
-
-#include "fixture.hpp"
 
 namespace latchd::test {
 namespace {

@@ -2,16 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <latchd/base/ids.hpp>
+#include <latchd/base/time.hpp>
+#include <latchd/core/lock/record.hpp>
+#include <latchd/store/port.hpp>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
-
-#include <latchd/base/ids.hpp>
-#include <latchd/base/time.hpp>
-#include <latchd/core/lock/record.hpp>
-#include <latchd/store/port.hpp>
 
 namespace latchd::store::local {
 
