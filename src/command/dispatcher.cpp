@@ -23,6 +23,12 @@ std::string_view until_nul(std::string_view text) noexcept {
     return text.substr(0, text.find('\0'));
 }
 
+// The first lines of an HTTP request: a browser that was led here by a web page may not talk to
+// latchd. The connection is closed without a word, as Redis does.
+bool is_http(std::string_view name) noexcept {
+    return equals_ignoring_case(name, "POST") || equals_ignoring_case(name, "Host:");
+}
+
 std::string unknown_command(Arguments args) {
     static constexpr std::size_t shown_max = 128;
     std::string shown;
@@ -106,6 +112,7 @@ public:
                 std::string& out);
     void gone(const ClientState& state);
     void publish(const core::Happened& happened);
+    void push_to_holder(ClientId id, const core::Happened& happened);
 
     Services& services() noexcept { return services_; }
 
@@ -160,6 +167,7 @@ Disposition Dispatcher::Impl::run(ClientState& state,
                                   std::uint64_t slot,
                                   std::string& out) {
     static constexpr Command none{};
+    if (is_http(args.front())) return {.kind = Disposition::Kind::close_after_flush, .started = {}};
     const std::size_t reply_begin = out.size();
     const ReplyMode mode = state.reply_mode;
     Context probe{services_, state, none, args, slot, out};
@@ -270,10 +278,13 @@ void Dispatcher::Impl::publish(const core::Happened& happened) {
         message.bulk(text);
         host.push(id, bytes);
     });
-    if (!happened.holder) return;
-    const ClientState* holder = host.find_client(*happened.holder);
+    for (const ClientId id : happened.holders) push_to_holder(id, happened);
+}
+
+void Dispatcher::Impl::push_to_holder(ClientId id, const core::Happened& happened) {
+    const ClientState* const holder = services_.host.find_client(id);
     if (holder == nullptr || !holder->events_push || holder->proto != 3) return;
-    bytes.clear();
+    std::string bytes;
     resp::Writer message(bytes, resp::Protocol::resp3);
     message.push(7);
     message.bulk("latchd");
@@ -283,7 +294,7 @@ void Dispatcher::Impl::publish(const core::Happened& happened) {
     message.integer(static_cast<std::int64_t>(happened.fence));
     message.bulk(happened.owner.view());
     message.bulk(happened.reason);
-    host.push(*happened.holder, bytes);
+    services_.host.push(id, bytes);
 }
 
 Dispatcher::Dispatcher(Options options, Host& host)

@@ -209,7 +209,7 @@ void write_outcome(const core::Outcome& outcome, bool explain, resp::Writer repl
             if constexpr (std::is_same_v<Kind, core::Granted>) {
                 granted(value, reply);
             } else if constexpr (std::is_same_v<Kind, core::Refused>) {
-                reply.null_array();
+                reply.null();
             } else if constexpr (std::is_same_v<Kind, core::Number>) {
                 reply.integer(value.value);
             } else if constexpr (std::is_same_v<Kind, core::Error>) {

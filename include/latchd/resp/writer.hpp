@@ -32,7 +32,6 @@ public:
     void bulk(std::string_view bytes);
 
     void null();               // RESP2: null bulk string
-    void null_array();         // RESP2: null array; RESP3 has one null only
     void boolean(bool value);  // RESP2: integer 1 or 0
     void real(double value);   // RESP2: bulk string; shortest text that reads back the same
     void verbatim(std::string_view text);  // "txt"; RESP2: bulk string

@@ -77,15 +77,9 @@ void Node::Impl::notice(Notice::Level level, const char* event, std::string text
 }
 
 void Node::Impl::happened(Happened::Kind kind, const Lock& lock, const char* reason) {
-    Happened event{kind, *lock.key, lock.record->fence, lock.record->owner, reason, std::nullopt};
-    if (lock.holders.empty()) {
-        out_->push_back(std::move(event));
-        return;
-    }
-    for (const Holder& holder : lock.holders) {
-        event.holder = holder.client;
-        out_->push_back(event);
-    }
+    Happened event{kind, *lock.key, lock.record->fence, lock.record->owner, reason, {}};
+    for (const Holder& holder : lock.holders) event.holders.push_back(holder.client);
+    out_->push_back(std::move(event));
 }
 
 void Node::Impl::remember(const Token& token, std::int64_t value) {

@@ -35,7 +35,7 @@ TEST_F(DispatcherTest, hands_commands_to_the_core_with_ticket_and_client) {
     EXPECT_EQ(command.ttl, milliseconds(500));
     EXPECT_TRUE(started.may_overlap);
     EXPECT_EQ(client.unanswered, 1u);
-    EXPECT_EQ(finish(client, started, core::Refused{}), "*-1\\n");
+    EXPECT_EQ(finish(client, started, core::Refused{}), "$-1\\n");
     EXPECT_EQ(client.unanswered, 0u);
 }
 
@@ -58,11 +58,22 @@ TEST_F(DispatcherTest, lets_only_waiting_locks_and_lists_hold_up_what_follows) {
         9u);
 }
 
+TEST_F(DispatcherTest, closes_on_what_a_browser_sends) {
+    for (const char* const name : {"POST", "host:"}) {
+        ClientState& client = connect();
+        std::string out;
+        const std::vector<std::string_view> args = {name, "/"};
+        const Disposition disposition = dispatcher.run(client, args, 1, out);
+        EXPECT_EQ(disposition.kind, Disposition::Kind::close_after_flush);
+        EXPECT_EQ(out, "");
+    }
+}
+
 TEST_F(DispatcherTest, answers_in_the_protocol_that_was_spoken_when_the_command_came) {
     ClientState& client = connect();
     const Started started = start(client, {"LOCK", "r", "1"});
     client.proto = 3;
-    EXPECT_EQ(finish(client, started, core::Refused{}), "*-1\\n");
+    EXPECT_EQ(finish(client, started, core::Refused{}), "$-1\\n");
     EXPECT_EQ(finish(client, start(client, {"LOCK", "r", "1"}), core::Refused{}), "_\\n");
 }
 
@@ -87,7 +98,7 @@ TEST_F(DispatcherTest, leaves_out_the_reply_of_a_started_command_after_reply_off
     const Started skipped = start(client, {"LOCK", "r", "1"});
     const Started answered = start(client, {"LOCK", "r", "1"});
     EXPECT_EQ(finish(client, skipped, core::Refused{}), "");
-    EXPECT_EQ(finish(client, answered, core::Refused{}), "*-1\\n");
+    EXPECT_EQ(finish(client, answered, core::Refused{}), "$-1\\n");
 }
 
 TEST_F(DispatcherTest, refuses_unregistered_resources_where_registration_is_required) {
@@ -131,7 +142,7 @@ TEST_F(DispatcherTest, pushes_events_to_the_holder_only_when_asked) {
     core::Happened happened;
     happened.kind = core::Happened::Kind::expiring;
     happened.key = {ResourceName("r"), LockId("1")};
-    happened.holder = client.id;
+    happened.holders = {client.id};
     dispatcher.publish(happened);
     (void)ask(client, {"HELLO", "3"});
     dispatcher.publish(happened);

@@ -53,7 +53,7 @@ TEST(Outcome, of_a_grant_is_an_array_of_five) {
 }
 
 TEST(Outcome, is_nil_when_somebody_else_holds_the_lock) {
-    EXPECT_EQ(resp2(core::Refused{}), "*-1\\n");
+    EXPECT_EQ(resp2(core::Refused{}), "$-1\\n");
     EXPECT_EQ(resp3(core::Refused{}), "_\\n");
 }
 

@@ -399,7 +399,7 @@ TEST(NodeKeep, never_re_takes_a_lock_that_was_lost) {
     world.advance(milliseconds(1'100));
     ASSERT_EQ(a.happened.size(), 1u);
     EXPECT_EQ(a.happened[0].reason, "gone from the store");
-    EXPECT_EQ(a.happened[0].holder, ClientId{1});
+    EXPECT_EQ(a.happened[0].holders, std::vector{ClientId{1}});
     world.advance(seconds(10));
     EXPECT_EQ(world.table.size(), 0u);
 }
@@ -486,7 +486,7 @@ TEST(NodeForce, ends_a_grant_and_tells_its_holder) {
     EXPECT_EQ(got(b, b.send(9, force)), "1");
     ASSERT_FALSE(a.happened.empty());
     EXPECT_EQ(a.happened[0].kind, core::Happened::Kind::revoked);
-    EXPECT_EQ(a.happened[0].holder, ClientId{1});
+    EXPECT_EQ(a.happened[0].holders, std::vector{ClientId{1}});
     EXPECT_EQ(got(a, waiter), "granted");
     EXPECT_EQ(got(a, a.send(1, renew(one.token.str()))), "-1");
 }

@@ -46,7 +46,6 @@ TEST(WriterTest, writes_each_type_in_both_protocols) {
          "$6\r\na\r\nb\0c\r\n"s},
         {"empty bulk", [](Writer& w) { w.bulk(""); }, "$0\r\n\r\n", "$0\r\n\r\n"},
         {"null", [](Writer& w) { w.null(); }, "$-1\r\n", "_\r\n"},
-        {"null array", [](Writer& w) { w.null_array(); }, "*-1\r\n", "_\r\n"},
         {"true", [](Writer& w) { w.boolean(true); }, ":1\r\n", "#t\r\n"},
         {"false", [](Writer& w) { w.boolean(false); }, ":0\r\n", "#f\r\n"},
         {"real", [](Writer& w) { w.real(0.1); }, "$3\r\n0.1\r\n", ",0.1\r\n"},

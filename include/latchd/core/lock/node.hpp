@@ -118,7 +118,7 @@ struct Happened {
     Fence fence = 0;
     OwnerName owner;
     std::string reason;
-    std::optional<ClientId> holder;  // the connection that holds it, if it is one of ours
+    std::vector<ClientId> holders;  // the connections of this node that it was granted to
 };
 // Something for the log; the runtime writes it. Never carries a whole token.
 struct Notice {
