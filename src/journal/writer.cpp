@@ -26,7 +26,7 @@
 // other half begins with a 0 before its generation is set; the former one is given up by a
 // generation of 0 once nothing in it is live. The highest fence is raised before the record is.
 //
-// Room in the file system is taken a mebibyte at a time before it is touched: touching a hole on a
+// Room in the file system is taken 256 KiB at a time before it is touched: touching a hole on a
 // full tmpfs would be a SIGBUS, this way it is a put that is refused.
 
 namespace latchd::journal {
@@ -34,7 +34,7 @@ namespace {
 
 constexpr std::size_t move_factor = 4;
 constexpr std::size_t garbage_factor = 4;
-constexpr std::size_t reserve_step_bytes = 1 << 20;
+constexpr std::size_t reserve_step_bytes = 256 * 1'024;
 
 std::uint32_t tag_of(const LockKey& key) noexcept {
     const std::uint64_t hash = std::hash<LockKey>{}(key);

@@ -45,7 +45,8 @@ struct JournalOpened;
 //  2. highest_fence() of the file is at least the fence of every record that was ever put.
 //  3. The live records never need more than a part of a half that leaves room for rewriting them.
 //
-// One thread. No call blocks or allocates; once in a mebibyte put() asks the kernel for room.
+// One thread. No call blocks or allocates; now and then put() asks the kernel for
+// 256 KiB of room.
 class Journal {
 public:
     // Reads what the former process left in the runtime directory and starts a new file with

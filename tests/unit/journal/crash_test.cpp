@@ -7,7 +7,9 @@
 #include <map>
 #include <optional>
 #include <random>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -133,15 +135,16 @@ TEST(JournalCrash, keeps_what_was_acknowledged_before_kill_9_at_a_random_moment)
 
 // The child stops between any two instructions; what a kill there would leave is the mapping as
 // it is then. Every store is covered, not those alone that a test thought of.
-constexpr int stepped_changes = 40;
+constexpr int stepped_changes = 24;
+constexpr std::uint64_t stepped_locks = 2;
 
 [[noreturn]] void change_under_trace(const std::string& base, volatile std::uint32_t* done) {
     auto opened = NodeDirectory::open(base, NodeName("node"), NodeDirectory::Purpose::runtime);
     if (!opened.directory) ::_exit(1);
     const auto journal =
-        Journal::open(*opened.directory, host, {.locks_max = 4, .rewrite_from_bytes = 1'024}, start)
+        Journal::open(*opened.directory, host, {.locks_max = 4, .rewrite_from_bytes = 512}, start)
             .journal;
-    Script script(5, 4);
+    Script script(5, stepped_locks);
     if (::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) ::_exit(77);
     ::raise(SIGSTOP);
     for (int i = 0; i < stepped_changes; ++i) {
@@ -164,7 +167,16 @@ protected:
         ASSERT_NE(at, MAP_FAILED);
         bytes_ = static_cast<const std::byte*>(at);
     }
+    void SetUp() override {
+        // On one processor, or most of the time goes into waking the other one.
+        ASSERT_EQ(::sched_getaffinity(0, sizeof former_, &former_), 0);
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(static_cast<std::size_t>(::sched_getcpu()), &one);
+        ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+    }
     void TearDown() override {
+        ::sched_setaffinity(0, sizeof former_, &former_);
         if (bytes_ != nullptr) ::munmap(const_cast<std::byte*>(bytes_), size_);
     }
     [[nodiscard]] Recovered read() const {
@@ -173,6 +185,9 @@ protected:
 
     const std::byte* bytes_ = nullptr;
     std::size_t size_ = 0;
+
+private:
+    cpu_set_t former_{};
 };
 
 TEST_F(SteppedCrash, leaves_a_readable_journal_between_any_two_instructions) {
@@ -191,7 +206,7 @@ TEST_F(SteppedCrash, leaves_a_readable_journal_between_any_two_instructions) {
     ASSERT_NO_FATAL_FAILURE(map(folder.path() + "/node/journal"));
 
     std::vector<Expected> expected(1);
-    Script script(5, 4);
+    Script script(5, stepped_locks);
     for (int i = 0; i <= stepped_changes; ++i) {
         expected.push_back(expected.back());
         expected.back().apply(script.next());
@@ -208,8 +223,52 @@ TEST_F(SteppedCrash, leaves_a_readable_journal_between_any_two_instructions) {
     ASSERT_TRUE(WIFEXITED(status));
     EXPECT_EQ(WEXITSTATUS(status), 0);
     EXPECT_EQ(*done, static_cast<std::uint32_t>(stepped_changes));
-    EXPECT_GT(steps, 10'000u);
+    EXPECT_GT(steps, 5'000u);
+    RecordProperty("instructions", std::to_string(steps));
     ::munmap(shared, sizeof(std::uint32_t));
+}
+
+// A hole that is touched on a full tmpfs kills the process; here it is its own, of 1 MiB.
+bool mount_own_file_system(const std::string& at) {
+    const std::string map = "0 " + std::to_string(::geteuid()) + " 1";
+    if (::unshare(CLONE_NEWNS) != 0) {
+        if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
+        std::ofstream file("/proc/self/uid_map");
+        if (!(file << map << std::flush)) return false;
+    }
+    // Private first, or the mount would be seen outside.
+    return ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+           ::mount("none", at.c_str(), "tmpfs", 0, "size=1m") == 0;
+}
+
+[[noreturn]] void fill_own_file_system(const std::string& base) {
+    if (!mount_own_file_system(base)) ::_exit(77);
+    auto opened = NodeDirectory::open(base, NodeName("node"), NodeDirectory::Purpose::runtime);
+    if (!opened.directory) ::_exit(3);
+    const auto journal =
+        Journal::open(*opened.directory, host, {.locks_max = 10'000}, start).journal;
+    if (!journal) ::_exit(1);
+    std::uint64_t locks = 0;
+    while (locks < 10'000 && journal->put(make_record(locks, locks + 1), start)) ++locks;
+    const bool refused_in_time = locks > 1'000 && locks < 10'000;
+    for (std::uint64_t lock = 0; lock < locks; lock += 2) {
+        journal->drop(make_record(lock, 0).key, lock + 1);
+    }
+    const std::size_t found =
+        read_journal(read_file(base + "/node/journal"), host, start).records.size();
+    ::_exit(refused_in_time && found == locks / 2 ? 0 : 2);
+}
+
+TEST(JournalRoom, refuses_a_put_where_the_file_system_is_full_and_still_drops) {
+    const TemporaryFolder folder;
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) fill_own_file_system(folder.path());
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+    if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "no mounts here";
+    EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 }  // namespace

@@ -133,6 +133,13 @@ TEST_F(JournalTest, remembers_a_fence_that_has_no_record) {
     EXPECT_EQ(opened.journal->highest_fence(), 77u);
 }
 
+TEST_F(JournalTest, remembers_the_highest_fence_when_its_record_was_replaced_and_rewritten_away) {
+    const auto journal = open({.locks_max = 4, .rewrite_from_bytes = 1'024}).journal;
+    ASSERT_TRUE(journal->put(make_record(1, 100), start));
+    while (journal->counts().rewrites < 3) ASSERT_TRUE(journal->put(make_record(1, 5), start));
+    EXPECT_EQ(read().highest_fence, 100u);
+}
+
 TEST_F(JournalTest, hands_records_to_the_next_process_and_the_one_after) {
     ASSERT_TRUE(open().journal->put(full_record(), start));
     for (int i = 1; i <= 2; ++i) {
