@@ -193,15 +193,16 @@ void Node::Impl::on(CancelCommand&& command) {
 void Node::Impl::cancelled(Task& task, const Reply& reply) {
     Lock& lock = *task.lock;
     const RequestId& request = std::get<Cancel>(task.operation).request;
-    if (reply.status == Status::ended && lock.record) {
-        if (const KeptHold* const hold = lock.record->find(request); hold != nullptr) {
-            const Token token = hold->token;
-            const bool last = lock.record->holds.size() == 1;
-            forget_hold(lock, token);
-            if (last) drop_record(lock);
-        }
+    const KeptHold* const hold = lock.record ? lock.record->find(request) : nullptr;
+    // The doubtful one may have been the one that did it.
+    const bool ended = reply.status == Status::ended || (task.doubtful && hold != nullptr);
+    if (ended && hold != nullptr) {
+        const Token token = hold->token;
+        const bool last = lock.record->holds.size() == 1;
+        forget_hold(lock, token);
+        if (last) drop_record(lock);
     }
-    if (task.ticket) answer(*task.ticket, Number{reply.status == Status::ended ? 1 : 0});
+    if (task.ticket) answer(*task.ticket, Number{ended ? 1 : 0});
 }
 
 void Node::Impl::on(ForceCommand&& command) {
@@ -214,7 +215,10 @@ void Node::Impl::on(ForceCommand&& command) {
 
 void Node::Impl::forced(Task& task, const Reply& reply) {
     Lock& lock = *task.lock;
-    const bool ended = reply.status == Status::ended;
+    // The doubtful one may have been the one that did it.
+    const auto& fence = std::get<Force>(task.operation).fence;
+    const bool was_sent = task.doubtful && lock.record && (!fence || *fence == lock.record->fence);
+    const bool ended = reply.status == Status::ended || was_sent;
     notice(Notice::Level::warning,
            "lock.forced",
            grant_name(*lock.key, reply.fence_seen) + " FORCEUNLOCK by client " + task.client.str() +

@@ -238,6 +238,12 @@ void Node::Impl::on(StoreOpened&& event) {
     for (Request* const request : requests) {
         if (request->ghost) continue;
         const bool again = request->stage == Request::Stage::doubtful;
+        if (again && !kill_works_) {
+            // The first copy may come yet, even behind an UNLOCK of what the second one gets: it
+            // is barred, and the second is another attempt.
+            undo(*request);
+            request->attempt = {};
+        }
         if (again || (request->stage == Request::Stage::idle && !request->queued)) {
             ask(*request, false);
         }
