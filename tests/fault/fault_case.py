@@ -152,6 +152,14 @@ class _Ear(threading.Thread):
             self._history.hear(match[1], (match[2], match[3]), int(match[4]))
 
 
+def begin_to_start(redis):
+    """Starts a redis-server again; doesn't wait until it has loaded its dump."""
+    command = [harness.REDIS_SERVER, "--port", str(redis.port)]
+    for name, value in redis.options.items():
+        command += [f"--{name}", str(value)]
+    redis.spawn(command)
+
+
 class FaultCase(harness.Case):
     """Adds a history, actors, gates and the final judgement."""
 

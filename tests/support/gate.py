@@ -46,6 +46,7 @@ class _Flow:
         self.out = bytearray()
         self.is_over = False  # the source has ended
         self.is_shut = False  # the sink was told
+        self.is_orphan = False  # the sink is gone
 
 
 class _Pair:
@@ -91,6 +92,12 @@ class Gate:
         with self._lock:
             return len(self._pairs)
 
+    def is_holding(self, text, direction):
+        """Whether these bytes are among those that are held or delayed."""
+        with self._lock:
+            return any(text in b"".join(data for _, data in pair.flows[direction].waiting)
+                       for pair in self._pairs)
+
     # ---- settings
 
     def pass_all(self):
@@ -129,6 +136,20 @@ class Gate:
         with self._change():
             for pair in list(self._pairs):
                 self._end(pair)
+
+    def orphan(self):
+        """latchd's end of all connections is reset; what it has sent goes on to the store, or is
+        held and goes there by pass_all(), as from a network that delivers late."""
+        with self._change():
+            for pair in self._pairs:
+                try:
+                    self._selector.unregister(pair.near)
+                except (KeyError, ValueError):
+                    pass
+                self._reset_socket(pair.near)
+                pair.flows[UP].is_over = True
+                pair.flows[DOWN].settings.mode = "drop"
+                pair.flows[DOWN].is_orphan = True
 
     def half_close(self, direction):
         """The receiver of the direction sees the end of it; the other direction goes on."""
@@ -251,7 +272,7 @@ class Gate:
 
     def _move(self, pair, direction, flow, now):
         settings = flow.settings
-        if settings.mode == "drop":
+        if settings.mode == "drop" or flow.is_orphan:
             flow.waiting.clear()
             flow.out.clear()
         elif settings.mode == "hold":
