@@ -3,22 +3,27 @@
 --
 -- CANCEL (T9): ends what the request id was granted, and bars it on every node.
 -- KEYS: marker, lock, bar of the request id.
--- ARGV: 1-5 as in lib/guard.lua; 6 request, 7 node of the sender, 8 bar_ms.
+-- ARGV: 1-3 as in lib/guard.lua; 4 request, 5 node of the sender, 6 bar_ms.
 -- Replies:
 --   { 'ended', now_ms, value }    the record as it is now, or as it was at its end
 --   { 'nothing', now_ms }
 --   { 'STALE', ... }                lib/guard.lua
 
 -- include: lib/guard.lua
+
+local lock = KEYS[2]
+
+-- include: lib/value.lua
 -- include: lib/record.lua
 -- include: lib/bar.lua
 
-local record, _, value = load()
-put_bar(call('GET', KEYS[3]), '*', ARGV[8])
-local index, reply = record and find_request(record, ARGV[6]), { 'nothing', now }
+local value = try('GET', lock)
+local record = understand(value)
+put_bar(call('GET', KEYS[3]), '*', ARGV[6])
+local index, reply = record and find_request(record, ARGV[4]), { 'nothing', now_text }
 if index then
-    local _, left = take_out(record, value, index, ARGV[7])
-    reply = { 'ended', now, left }
+    local _, left = take_out(record, value, index, ARGV[5])
+    reply = { 'ended', now_text, left }
 end
-try('PUBLISH', string.sub(KEYS[1], 1, -7) .. 'nodes', 'cancelled 0 ' .. lock .. ' ' .. ARGV[6])
+try('PUBLISH', string.sub(KEYS[1], 1, -7) .. 'nodes', 'cancelled 0 ' .. lock .. ' ' .. ARGV[4])
 return reply

@@ -3,20 +3,25 @@
 --
 -- FORCEUNLOCK (T9): ends the grant, whoever holds it.
 -- KEYS: marker, lock.
--- ARGV: 1-5 as in lib/guard.lua; 6 node of the sender, 7 fence ('' : any): only that grant.
+-- ARGV: 1-3 as in lib/guard.lua; 4 node of the sender, 5 fence ('': any): only that grant.
 -- Replies:
 --   { 'ended', now_ms, value, '', fence }    the record that ended
 --   { 'nothing' | 'foreign_value', now_ms }
 --   { 'STALE', ... }                           lib/guard.lua
 
 -- include: lib/guard.lua
+
+local lock = KEYS[2]
+
+-- include: lib/value.lua
 -- include: lib/record.lua
 
-local record, foreign, value = load()
-if foreign then return { 'foreign_value', now } end
-if not record or (ARGV[7] ~= '' and ARGV[7] ~= fence_text(record)) then
-    return { 'nothing', now }
+local value = try('GET', lock)
+local record, foreign = understand(value)
+if foreign then return { 'foreign_value', now_text } end
+if not record or (ARGV[5] ~= '' and ARGV[5] ~= format('%d', record.fence)) then
+    return { 'nothing', now_text }
 end
 call('DEL', lock)
-tell('forced', record, record.node, ARGV[6])
-return { 'ended', now, value, '', record.fence }
+tell('forced', record, record.node, ARGV[4])
+return { 'ended', now_text, value, '', record.fence }

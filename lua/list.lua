@@ -3,19 +3,17 @@
 --
 -- LOCKS FLEET: the records behind the keys of one scanned page.
 -- KEYS: marker, any number of locks.
--- ARGV: 1-5 as in lib/guard.lua.
+-- ARGV: 1-3 as in lib/guard.lua.
 -- Replies:
 --   { 'listed', now_ms, value or nil for each lock }    nil: nothing of this epoch and nonce
---   { 'STALE', ... }                                      lib/guard.lua
+--   { 'STALE', ... }                                    lib/guard.lua
 
 -- include: lib/guard.lua
 
--- The last fields of a record, see lib/record.lua.
-local tail = ',"epoch":' .. ARGV[1] .. ',"nonce":' .. cjson.encode(nonce) .. '}'
-local reply = { 'listed', now }
+local reply = { 'listed', now_text }
 for i = 2, #KEYS do
     local value = try('GET', KEYS[i])
-    local is_ours = type(value) == 'string' and string.sub(value, -#tail) == tail
+    local is_ours = type(value) == 'string' and string.sub(value, -#TAIL) == TAIL
     reply[i + 1] = is_ours and value or false
 end
 return reply

@@ -3,44 +3,44 @@
 --
 -- T11: puts a record back that a node kept while its store was replaced.
 -- KEYS: marker, lock.
--- ARGV: 1-5 as in lib/guard.lua; 6 the record as JSON: the fields of lib/record.lua, but with
---       what is left in place of instants: left_ms, hard_left_ms (null: no hard end), age_ms, and
---       adopt_left_ms in each hold; fence as a string; 7 keep_fence (0 or 1).
+-- ARGV: 1-3 as in lib/guard.lua; 4 the record as JSON: as in lib/value.lua, but with passed_ms (the
+--       time since the grant) in place of since_ms, fence as text, and no epoch and nonce;
+--       5 keep_fence (0 or 1).
 -- Replies:
 --   { 'restored', now_ms, value }    the record as it is now
 --   { 'held', now_ms, '', left_ms, fence }
 --   { 'not_held' | 'foreign_value', now_ms }    not_held: the record is over
---   { 'STALE', ... } { 'CLOCK', now_ms }          lib/guard.lua
+--   { 'STALE', ... } { 'CLOCK', now_ms }        lib/guard.lua
 
 -- include: lib/guard.lua
+
+local lock = KEYS[2]
+
+-- include: lib/value.lua
 -- include: lib/record.lua
 
-local wanted = cjson.decode(ARGV[6])
-if wanted.left_ms + wanted.delay_ms <= 0 then return { 'not_held', now } end
-local record, foreign, value = load()
-if foreign then return { 'foreign_value', now } end
+local wanted = cjson.decode(ARGV[4])
+if wanted.lease_ms + wanted.delay_ms <= wanted.passed_ms then return { 'not_held', now_text } end
+local value = try('GET', lock)
+local record, foreign = understand(value)
+if foreign then return { 'foreign_value', now_text } end
 if record then
     for _, hold in ipairs(wanted.holds) do
-        if find_token(record, hold.token) then return { 'restored', now, value } end
+        if find_token(record, hold.token) then return { 'restored', now_text, value } end
     end
-    return { 'held', now, '', record.lease_end_ms + record.delay_ms - now, record.fence }
+    local left = record.lease_ms + record.delay_ms - record.passed_ms
+    return { 'held', now_text, '', left, record.fence }
 end
 
-if ARGV[7] == '1' then
-    local fence_epoch = math.floor(wanted.fence / 4294967296)
-    local fence_counter = wanted.fence - fence_epoch * 4294967296
-    if fence_epoch == epoch and fence_counter > counter then
-        call('HSET', KEYS[1], 'counter', string.format('%.0f', fence_counter))
+if ARGV[5] == '1' then
+    local fence_counter = wanted.fence - BASE  -- of an earlier epoch: negative
+    if fence_counter < 4294967296 and fence_counter > counter then
+        call('HSET', KEYS[1], 'counter', format('%d', fence_counter))
     end
 else
-    wanted.fence = epoch * 4294967296 + call('HINCRBY', KEYS[1], 'counter', 1)
+    wanted.fence = BASE + call('HINCRBY', KEYS[1], 'counter', '1')
     wanted.version = 1
 end
-for _, hold in ipairs(wanted.holds) do
-    hold.adopt_until_ms = now + hold.adopt_left_ms
-end
-wanted.lease_end_ms = now + wanted.left_ms
-wanted.hard_end_ms = wanted.hard_left_ms == cjson.null and 0 or now + wanted.hard_left_ms
-wanted.since_ms = now - wanted.age_ms
+wanted.since_ms = now - wanted.passed_ms
 wanted.version = wanted.version - 1  -- store() counts it up
-return { 'restored', now, store(wanted) }
+return { 'restored', now_text, store(wanted) }

@@ -1,79 +1,61 @@
 -- SPDX-FileCopyrightText: 2026 The latchd authors
 -- SPDX-License-Identifier: Apache-2.0
 --
--- T2-T6: one LOCK against what is there. After record.lua. Arguments: what load() says of the
--- lock, what is in the bar, and `at` with ARGV[at..at+12] = request, attempt, token, owner, node,
--- client, ttl_ms, hold_max_ms (0: none), renew_max, delay_ms, retry_window_ms, keep, join_only
--- (both 0 or 1).
+-- T2-T6: one LOCK against what is there. After grant.lua and record.lua. A LOCK is four arguments:
+--   ARGV[at], ARGV[at+1], ARGV[at+2]   the record of a fresh grant, see grant.lua
+--   ARGV[at+3]   'j': only to adopt or to re-enter; 'k': the sender renews it from now on; 'jk'; ''
 -- Returns status, value, left_ms, fence:
 --   granted | reentered | adopted, value
 --   held, '', left_ms, fence          until when it can't be free at the latest
 --   holds_full, '', '', fence
 --   cancelled | foreign_value
-local function adopt(record, hold, at)
-    local attempt, known = ARGV[at + 1], false
+local function adopt(record, hold, wish, keep)
+    local attempt, known = wish.holds[1].attempts[1], false
     for _, one in ipairs(hold.attempts) do
         known = known or one == attempt
     end
     if not known then
-        if now >= hold.adopt_until_ms then return end
+        if record.passed_ms >= hold.adopt_ms then return end
         if #hold.attempts >= 16 then return 'holds_full', '', '', record.fence end
         hold.attempts[#hold.attempts + 1] = attempt
-        hold.adopt_until_ms = now + ARGV[at + 10]
+        hold.adopt_ms = record.passed_ms + wish.holds[1].adopt_ms
     end
-    record.client = ARGV[at + 5]
-    return 'adopted', store_as(record, ARGV[at + 4], ARGV[at + 11])
+    record.client = wish.client
+    return 'adopted', store_as(record, wish.node, keep)
 end
 
-local function reenter(record, at)
+local function reenter(record, wish, keep)
     if #record.holds >= 64 then return 'holds_full', '', '', record.fence end
-    record.holds[#record.holds + 1] = { token = ARGV[at + 2], request = ARGV[at],
-        attempts = { ARGV[at + 1] }, adopt_until_ms = now + ARGV[at + 10] }
-    local wanted = now + ARGV[at + 6]
-    if record.hard_end_ms > 0 then wanted = math.min(wanted, record.hard_end_ms) end
-    record.lease_end_ms = math.max(record.lease_end_ms, wanted)
-    record.ttl_ms = tonumber(ARGV[at + 6])
-    record.client = ARGV[at + 5]
-    return 'reentered', store_as(record, ARGV[at + 4], ARGV[at + 11])
-end
-
-local function grant(at)
-    local lease_end, hard_end, hold_max = now + ARGV[at + 6], 0, tonumber(ARGV[at + 7])
-    if hold_max > 0 then
-        hard_end = now + hold_max
-        lease_end = math.min(lease_end, hard_end)
-    end
-    -- Should the SET be refused, a fence is lost and nothing else.
-    local fence = epoch * 4294967296 + call('HINCRBY', KEYS[1], 'counter', 1)
-    local token = quote(ARGV[at + 2])
-    local value = '{"token":' .. token .. ',"fence":' .. string.format('%.0f', fence)
-        .. ',"owner":' .. quote(ARGV[at + 3]) .. ',"holds":[{"token":' .. token
-        .. ',"request":' .. quote(ARGV[at]) .. ',"attempts":["' .. ARGV[at + 1]
-        .. '"],"adopt_until_ms":' .. now + ARGV[at + 10] .. '}],"version":1,"ttl_ms":'
-        .. ARGV[at + 6] .. ',"lease_end_ms":' .. lease_end .. ',"hard_end_ms":' .. hard_end
-        .. ',"renewals":0,"renew_max":' .. ARGV[at + 8] .. ',"delay_ms":' .. ARGV[at + 9]
-        .. ',"since_ms":' .. now .. ',"node":' .. quote(ARGV[at + 4]) .. ',"client":'
-        .. quote(ARGV[at + 5]) .. ',"epoch":' .. ARGV[1] .. ',"nonce":' .. quote(nonce) .. '}'
-    call('SET', lock, value, 'PX', lease_end + ARGV[at + 9] - now)
-    return 'granted', value
+    local hold = wish.holds[1]
+    hold.adopt_ms = record.passed_ms + hold.adopt_ms
+    record.holds[#record.holds + 1] = hold
+    extend(record, wish.ttl_ms)
+    record.client = wish.client
+    return 'reentered', store_as(record, wish.node, keep)
 end
 
 local function acquire(record, foreign, bar, at)
-    if bar and (bar == '*' or string.find(bar, ' ' .. ARGV[at + 1] .. ' ', 1, true)) then
+    local wish = cjson.decode(ARGV[at] .. '0,"since_ms":0' .. ARGV[at + 1])
+    local join_only = string.find(ARGV[at + 3], 'j', 1, true)
+    local keep = string.find(ARGV[at + 3], 'k', 1, true) and '1' or '0'
+    local hold = wish.holds[1]
+    if bar and (bar == '*' or string.find(bar, ' ' .. hold.attempts[1] .. ' ', 1, true)) then
         return 'cancelled', '', '', ''
     end
     if foreign then return 'foreign_value', '', '', '' end
     if not record then
-        if ARGV[at + 12] == '1' then return 'held', '', 0, '' end
-        return grant(at)
+        if join_only then return 'held', '', 0, '' end
+        return 'granted', grant(at)
     end
-    if now < record.lease_end_ms then
-        local index = find_request(record, ARGV[at])
+    if record.passed_ms < record.lease_ms then
+        local index = find_request(record, hold.request)
         if index then
-            local status, value, left, fence = adopt(record, record.holds[index], at)
+            local status, value, left, fence = adopt(record, record.holds[index], wish, keep)
             if status then return status, value, left, fence end
         end
-        if record.owner ~= '' and record.owner == ARGV[at + 3] then return reenter(record, at) end
+        if record.owner ~= '' and record.owner == wish.owner then
+            return reenter(record, wish, keep)
+        end
     end
-    return 'held', '', record.lease_end_ms + record.delay_ms - now, record.fence
+    return 'held', '', record.lease_ms + record.delay_ms - record.passed_ms, record.fence
 end

@@ -1,69 +1,52 @@
 -- SPDX-FileCopyrightText: 2026 The latchd authors
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The grant record as a lock's value, and what may be said to other nodes about it. After
--- guard.lua; KEYS[2] is the lock.
---
--- The value is JSON, token first, epoch and nonce last, every field always there:
---   token (of the first hold), fence, owner, holds [{token, request, attempts ["inc.number"],
---   adopt_until_ms}], version, ttl_ms, lease_end_ms, hard_end_ms (0: none), renewals, renew_max
---   (0: no limit), delay_ms, since_ms, node, client, epoch, nonce
--- Strings may hold any bytes. Times of 13 digits survive Lua's own number format; fences don't.
-local quote = cjson.encode
-local lock = KEYS[2]
+-- What is at the lock, and how it is changed. After guard.lua and value.lua; `lock` is KEYS[2].
+local quote, format = cjson.encode, string.format
+local now = tonumber(now_text)
 
--- Returns the record, or nil if the lock is free (T1; a value of another epoch or nonce is void),
--- and true as the second result if what is there is not latchd's.
-local function parse(value)
-    if string.sub(value, 1, 10) ~= '{"token":"' then return nil, true end
-    local ok, record = pcall(cjson.decode, value)
-    if not ok or type(record.holds) ~= 'table' or type(record.nonce) ~= 'string'
-        or type(record.epoch) ~= 'number' or type(record.delay_ms) ~= 'number'
-        or type(record.lease_end_ms) ~= 'number' then
-        return nil, true
-    end
-    if record.epoch ~= epoch or record.nonce ~= nonce
-        or record.lease_end_ms + record.delay_ms <= now then
-        return nil, false
-    end
-    return record, false
-end
-
--- Reads the lock; results as of parse(), and the value as it is.
-local function load()
-    local value = try('GET', lock)
+-- What try('GET', lock) said, understood. Returns the record with passed_ms, the time since its
+-- grant; or nil if the lock is free (T1; a record of another epoch or nonce is void); and true as
+-- the second result if what is there is not latchd's.
+local function understand(value)
     if not value then return nil, false end
     if type(value) == 'table' then
         if string.find(value.err, 'WRONGTYPE', 1, true) then return nil, true end
         return call('GET', lock)  -- another error ends the script as itself
     end
-    local record, foreign = parse(value)
-    return record, foreign, value
-end
-
-local function fence_text(record)
-    return string.format('%.0f', record.fence)
+    local record = parse(value)
+    if not record then return nil, true end
+    if string.sub(value, -#TAIL) ~= TAIL then return nil, false end
+    record.passed_ms = now - record.since_ms
+    if record.lease_ms + record.delay_ms <= record.passed_ms then return nil, false end
+    return record, false
 end
 
 -- Writes the record under the next version; returns its value. Only for a record that isn't over.
 local function store(record)
     local holds = {}
     for i, hold in ipairs(record.holds) do
-        holds[i] = '{"token":' .. quote(hold.token) .. ',"request":' .. quote(hold.request)
-            .. ',"attempts":["' .. table.concat(hold.attempts, '","') .. '"],"adopt_until_ms":'
-            .. hold.adopt_until_ms .. '}'
+        holds[i] = format('{"token":%s,"request":%s,"attempts":["%s"],"adopt_ms":%d}',
+            quote(hold.token), quote(hold.request), table.concat(hold.attempts, '","'),
+            hold.adopt_ms)
     end
     record.version = record.version + 1
-    local value = '{"token":' .. quote(record.holds[1].token) .. ',"fence":' .. fence_text(record)
-        .. ',"owner":' .. quote(record.owner) .. ',"holds":[' .. table.concat(holds, ',')
-        .. '],"version":' .. record.version .. ',"ttl_ms":' .. record.ttl_ms
-        .. ',"lease_end_ms":' .. record.lease_end_ms .. ',"hard_end_ms":' .. record.hard_end_ms
-        .. ',"renewals":' .. record.renewals .. ',"renew_max":' .. record.renew_max
-        .. ',"delay_ms":' .. record.delay_ms .. ',"since_ms":' .. record.since_ms
-        .. ',"node":' .. quote(record.node) .. ',"client":' .. quote(record.client)
-        .. ',"epoch":' .. ARGV[1] .. ',"nonce":' .. quote(nonce) .. '}'
-    call('SET', lock, value, 'PX', record.lease_end_ms + record.delay_ms - now)
+    local value = format('{"token":%s,"fence":%d,"since_ms":%d,"lease_ms":%d,"delay_ms":%d,'
+        .. '"owner":%s,"holds":[', quote(record.holds[1].token), record.fence, record.since_ms,
+        record.lease_ms, record.delay_ms, quote(record.owner)) .. table.concat(holds, ',')
+        .. format('],"version":%d,"ttl_ms":%d,"hard_ms":%d,"renewals":%d,"renew_max":%d,'
+        .. '"node":%s,"client":%s', record.version, record.ttl_ms, record.hard_ms,
+        record.renewals, record.renew_max, quote(record.node), quote(record.client)) .. TAIL
+    call('SET', lock, value, 'PX', record.lease_ms + record.delay_ms - record.passed_ms)
     return value
+end
+
+-- The lease becomes the later of what it is and ttl_ms from now, no later than the hard end.
+local function extend(record, ttl_ms)
+    local wanted = record.passed_ms + ttl_ms
+    if record.hard_ms > 0 then wanted = math.min(wanted, record.hard_ms) end
+    record.lease_ms = math.max(record.lease_ms, wanted)
+    record.ttl_ms = ttl_ms
 end
 
 -- Tells another node than the sender; a server that forbids PUBLISH costs the message and nothing
@@ -72,7 +55,7 @@ end
 local function tell(kind, record, node, sender, special)
     if node ~= sender then
         try('PUBLISH', string.sub(KEYS[1], 1, -7) .. 'node:' .. node,
-            kind .. ' ' .. fence_text(record) .. ' ' .. lock .. (special or ''))
+            format('%s %d ', kind, record.fence) .. lock .. (special or ''))
     end
 end
 

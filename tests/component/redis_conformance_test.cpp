@@ -8,9 +8,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <random>
-#include <regex>
-#include <set>
 
 // The same random operations on core::Table and on the scripts: equal answers, records, messages
 // and lists after each. The table is told the server's time of each answer, so that times agree to
@@ -64,18 +63,21 @@ protected:
     std::uint64_t number_ = 0;
     std::vector<core::Acquire> wishes_;
     std::vector<core::GrantRecord> records_;
-    std::set<core::Status> seen_;
+    std::map<core::Status, int> seen_;
 };
 
 core::Acquire RedisConformance::acquire(const LockKey& key) {
     Make make{++number_};
-    core::Acquire wish = make.acquire(one_in(2) ? "" : one_in(3) ? "other" : "owner", key);
+    core::Acquire wish = make.acquire(one_in(2) ? "" : one_in(3) ? "o/t \"her" : "owner", key);
+    // Names that the scripts can't look for in a value without taking it apart.
+    if (one_in(4)) wish.request = RequestId("a/b\n" + wish.request.str());
+    if (one_in(4)) wish.token = Token("a/b\xff" + wish.token.str());
     wish.node = node();
     wish.client = ClientName("client-" + std::to_string(below(3)));
     wish.ttl = seconds(1 + below(60));
     if (one_in(3)) wish.hold_max = seconds(2 + below(60));
     if (one_in(3)) wish.delay = seconds(below(20));
-    wish.renew_max = one_in(3) ? static_cast<std::uint32_t>(1 + below(3)) : 0;
+    wish.renew_max = one_in(2) ? static_cast<std::uint32_t>(1 + below(2)) : 0;
     wish.keep = one_in(2);
     wish.join_only = one_in(8);
     if (!wishes_.empty() && one_in(3)) wish.request = any_of(wishes_).request;
@@ -113,7 +115,7 @@ core::Operation RedisConformance::operation() {
             return undo;
         }
         case 9:
-            if (!one_in(4)) return core::Inspect{wish.key};
+            if (!one_in(4)) return core::Renew{wish.key, wish.token, node(), std::nullopt, false};
             return core::Cancel{wish.key, wish.request, node(), seconds(30)};
         case 10: {
             core::Force force{wish.key, node(), std::nullopt};
@@ -175,8 +177,8 @@ void RedisConformance::compare(const core::Operation& operation) {
     std::sort(told.begin(), told.end());
     std::sort(heard.begin(), heard.end());
     ASSERT_EQ(heard, told);
-    seen_.insert(model.reply.status);
-    if (model.then) seen_.insert(model.then->status);
+    ++seen_[model.reply.status];
+    if (model.then) ++seen_[model.then->status];
     if (model.reply.record) records_.push_back(*model.reply.record);
 }
 
@@ -200,22 +202,16 @@ std::vector<core::GrantRecord> RedisConformance::server_rows() {
 }
 
 void RedisConformance::pass_time(milliseconds passed) {
-    static const std::regex instant(
-        R"re((lease_end_ms|hard_end_ms|since_ms|adopt_until_ms)":(\d+))re");
+    static constexpr std::string_view since = "\"since_ms\":";
     shift_ += passed;
     last_ += passed;
     for (const resp::Value& name : command({"KEYS", "*"}).elements) {
         if (name.string.starts_with("lock:")) {
-            const std::string text = text_at(name.string);
-            std::string moved;
-            auto at = text.cbegin();
-            for (std::sregex_iterator it(text.begin(), text.end(), instant), end; it != end; ++it) {
-                const long long was = std::stoll((*it)[2]);
-                moved.append(at, (*it)[2].first);
-                moved += std::to_string(was == 0 ? 0 : was - passed.count());
-                at = (*it)[2].second;
-            }
-            moved.append(at, text.cend());
+            std::string moved = text_at(name.string);
+            const std::size_t at = moved.find(since) + since.size();
+            const std::size_t end = moved.find(',', at);
+            const long long was = std::stoll(moved.substr(at, end - at));
+            moved.replace(at, end - at, std::to_string(was - passed.count()));
             command({"SET", name.string, moved, "PX", "3600000"});
         } else if (name.string.starts_with("bar:")) {
             const std::int64_t left = command({"PTTL", name.string}).integer - passed.count();
@@ -248,7 +244,7 @@ void RedisConformance::pass_some_time() {
 }
 
 TEST_F(RedisConformance, random_operations_are_answered_as_by_the_table) {
-    for (int step = 0; step < 4'000; ++step) {
+    for (int step = 0; step < 6'000; ++step) {
         const core::Operation next = operation();
         SCOPED_TRACE("step " + std::to_string(step) + ", operation " +
                      std::to_string(next.index()));
@@ -258,7 +254,7 @@ TEST_F(RedisConformance, random_operations_are_answered_as_by_the_table) {
             ASSERT_EQ(server, model_rows());
             pass_some_time();
         }
-        if (wishes_.size() > 12) wishes_.erase(wishes_.begin());
+        if (wishes_.size() > 8) wishes_.erase(wishes_.begin());
         if (records_.size() > 8) records_.erase(records_.begin());
     }
     EXPECT_EQ(command({"HGET", keys_.marker(), "counter"}).string,
@@ -280,7 +276,7 @@ TEST_F(RedisConformance, random_operations_are_answered_as_by_the_table) {
                                 Status::nothing,
                                 Status::restored,
                                 Status::found}) {
-        EXPECT_TRUE(seen_.contains(status)) << "never met: " << int(status);
+        EXPECT_GT(seen_[status], 0) << "never met: " << int(status);
     }
 }
 

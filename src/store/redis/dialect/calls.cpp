@@ -9,21 +9,29 @@
 #include <algorithm>
 #include <variant>
 
-// Durations travel as milliseconds. What makes a lock safer is rounded up (delay, bars), what a
-// holder relies on is rounded down (ttl), and what would mean "none" as 0 is at least 1.
 namespace latchd::store::redis {
 namespace {
 
-constexpr std::size_t guard_arguments = 5;
-constexpr std::size_t acquire_arguments = 13;
+constexpr std::size_t guard_arguments = 3;
+constexpr std::size_t acquire_arguments = 4;
 
 enum class Clock : bool { unchecked, checked };
 
-std::int64_t ms_down(Duration d) noexcept { return std::max<std::int64_t>(to_ms(d), 0); }
-std::int64_t ms_up(Duration d) noexcept {
-    return std::max<std::int64_t>(std::chrono::ceil<std::chrono::milliseconds>(d).count(), 0);
+// An instant as the scripts compare it: 13 digits.
+std::string clock_text(std::int64_t ms) {
+    const std::string digits = std::to_string(std::clamp<std::int64_t>(ms, 0, 9'999'999'999'999));
+    return std::string(13 - digits.size(), '0') + digits;
 }
-std::int64_t at_least_1(std::int64_t ms) noexcept { return std::max<std::int64_t>(ms, 1); }
+
+void append_guard(resp::CommandWriter& call, const Guard& guard, Clock clock) {
+    call.argument(std::int64_t{guard.counter_seen});
+    if (clock == Clock::unchecked || guard.expected_ms == 0) {
+        call.argument("").argument("~");
+    } else {
+        call.argument(clock_text(guard.expected_ms - ms_down(guard.window)));
+        call.argument(clock_text(guard.expected_ms + ms_down(guard.window)));
+    }
+}
 
 // EVALSHA with the keys and the guard's arguments; `rest` arguments must follow.
 resp::CommandWriter begin(std::string& out,
@@ -36,21 +44,26 @@ resp::CommandWriter begin(std::string& out,
     call.argument("EVALSHA").argument(target.scripts.digest(script));
     call.argument(static_cast<std::int64_t>(1 + keys.size())).argument(target.keys.marker());
     for (const std::string_view key : keys) call.argument(key);
-    const Guard& guard = target.guard;
-    call.argument(std::int64_t{target.scripts.epoch()}).argument(target.scripts.nonce());
-    call.argument(std::int64_t{guard.counter_seen});
-    call.argument(clock == Clock::checked ? guard.expected_ms : 0).argument(ms_down(guard.window));
+    append_guard(call, target.guard, clock);
     return call;
 }
 
-void append_acquire(resp::CommandWriter& call, const core::Acquire& wish) {
-    call.argument(wish.request.view()).argument(attempt_text(wish.attempt));
-    call.argument(wish.token.view()).argument(wish.owner.view()).argument(wish.node.view());
-    call.argument(wish.client.view()).argument(at_least_1(ms_down(wish.ttl)));
-    call.argument(wish.hold_max ? at_least_1(ms_down(*wish.hold_max)) : 0);
-    call.argument(std::int64_t{wish.renew_max}).argument(ms_up(wish.delay));
-    call.argument(ms_down(wish.retry_window)).argument(std::int64_t{wish.keep});
-    call.argument(std::int64_t{wish.join_only});
+// A piece of a value: the name quoted, between two literals.
+std::string piece(std::string_view before, std::string_view name, std::string_view after) {
+    std::string out(before);
+    append_quoted(out, name);
+    out += after;
+    return out;
+}
+
+void append_acquire(resp::CommandWriter& call, const core::Acquire& wish, const Scripts& scripts) {
+    const std::int64_t ttl = at_least_1(ms_down(wish.ttl));
+    const std::int64_t lease =
+        wish.hold_max ? std::min(ttl, at_least_1(ms_down(*wish.hold_max))) : ttl;
+    call.argument(grant_head(wish.token));
+    call.argument(grant_body(wish, record_tail(scripts.epoch(), scripts.nonce())));
+    call.argument(lease + ms_up(wish.delay));
+    call.argument(wish.join_only ? (wish.keep ? "jk" : "j") : (wish.keep ? "k" : ""));
 }
 
 struct Append {
@@ -64,14 +77,16 @@ struct Append {
                           {target.keys.lock(o.key), target.keys.bar(o.key, o.request)},
                           acquire_arguments,
                           Clock::checked);
-        append_acquire(call, o);
+        append_acquire(call, o, target.scripts);
     }
 
     void operator()(const core::Release& o) const {
         const std::string lock = target.keys.lock(o.key);
+        const std::string token = piece("{\"token\":", o.token.view(), ",");
+        const std::string node = piece(",\"node\":", o.node.view(), ",\"client\":");
         if (!o.then) {
             auto call = begin(out, target, Script::release, {lock}, 2, Clock::unchecked);
-            call.argument(o.token.view()).argument(o.node.view());
+            call.argument(token).argument(node);
             return;
         }
         auto call = begin(out,
@@ -80,8 +95,8 @@ struct Append {
                           {lock, target.keys.bar(o.key, o.then->request)},
                           2 + acquire_arguments,
                           Clock::checked);
-        call.argument(o.token.view()).argument(o.node.view());
-        append_acquire(call, *o.then);
+        call.argument(token).argument(node);
+        append_acquire(call, *o.then, target.scripts);
     }
 
     void operator()(const core::Renew& o) const {
@@ -139,9 +154,7 @@ void append_many(std::string& out,
     call.argument(static_cast<std::int64_t>(1 + redis_keys.size()));
     call.argument(target.keys.marker());
     for (const std::string& key : redis_keys) call.argument(key);
-    call.argument(std::int64_t{target.scripts.epoch()}).argument(target.scripts.nonce());
-    call.argument(std::int64_t{target.guard.counter_seen});
-    call.argument(std::int64_t{0}).argument(std::int64_t{0});
+    append_guard(call, target.guard, Clock::unchecked);
 }
 
 }  // namespace

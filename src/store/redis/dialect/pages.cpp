@@ -61,12 +61,13 @@ Answer read_list(const Keys& keys,
                  std::span<const std::string> redis_keys,
                  std::string_view pattern,
                  const resp::Value& value) {
-    if (std::optional<Refusal> refusal = read_refusal(value)) return std::move(*refusal);
+    Answered answered;
+    if (std::optional<Refusal> refusal = read_refusal(value, answered.server_ms)) {
+        return std::move(*refusal);
+    }
     if (value.elements[0].string != "listed" || value.elements.size() != 2 + redis_keys.size()) {
         return unreadable("list");
     }
-    Answered answered;
-    answered.server_ms = value.elements[1].integer;
     answered.reply.reply.status = core::Status::listed;
     for (std::size_t i = 0; i < redis_keys.size(); ++i) {
         const resp::Value& item = value.elements[2 + i];
@@ -81,7 +82,8 @@ Answer read_list(const Keys& keys,
 }
 
 std::variant<std::uint64_t, Refusal> read_sweep(const resp::Value& value) {
-    if (std::optional<Refusal> refusal = read_refusal(value)) return std::move(*refusal);
+    std::int64_t server_ms = 0;
+    if (std::optional<Refusal> refusal = read_refusal(value, server_ms)) return std::move(*refusal);
     if (value.elements[0].string != "swept" || value.elements.size() != 3 ||
         !value.elements[2].is(Type::integer) || value.elements[2].integer < 0) {
         return unreadable("sweep");
@@ -90,13 +92,14 @@ std::variant<std::uint64_t, Refusal> read_sweep(const resp::Value& value) {
 }
 
 std::variant<Probed, Refusal> read_probe(const resp::Value& value) {
-    if (std::optional<Refusal> refusal = read_refusal(value)) return std::move(*refusal);
+    std::int64_t server_ms = 0;
+    if (std::optional<Refusal> refusal = read_refusal(value, server_ms)) return std::move(*refusal);
     const auto& items = value.elements;
     if (items[0].string != "probed" || items.size() != 4 || !items[3].is(Type::integer) ||
         items[3].integer < 0 || items[3].integer > 0xffffffff) {
         return unreadable("probe");
     }
-    return Probed{items[1].integer, items[2].string, static_cast<std::uint32_t>(items[3].integer)};
+    return Probed{server_ms, items[2].string, static_cast<std::uint32_t>(items[3].integer)};
 }
 
 std::optional<core::NodeMessage> read_message(const Keys& keys, std::string_view payload) {

@@ -6,7 +6,6 @@
 #include <boost/json/monotonic_resource.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
-#include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 
 #include <algorithm>
@@ -66,13 +65,13 @@ std::optional<Attempt> parse_attempt(std::string_view text) {
     return attempt;
 }
 
-std::optional<core::Hold> parse_hold(const json::value& value, std::int64_t now_ms) {
+std::optional<core::Hold> parse_hold(const json::value& value, std::int64_t passed_ms) {
     if (!value.is_object()) return std::nullopt;
     Fields fields(value.get_object());
     core::Hold hold;
     hold.token = Token(fields.text("token"));
     hold.request = RequestId(fields.text("request"));
-    const std::int64_t left = fields.number("adopt_until_ms", 0, number_max) - now_ms;
+    const std::int64_t left = fields.number("adopt_ms", -number_max, number_max) - passed_ms;
     hold.adopt_left = from_ms(std::max<std::int64_t>(left, 0));
     const json::array* const attempts = fields.list("attempts");
     if (!fields.are_well()) return std::nullopt;
@@ -95,25 +94,36 @@ std::optional<core::GrantRecord> to_record(const LockKey& key,
     record.owner = OwnerName(fields.text("owner"));
     record.fence = static_cast<Fence>(fields.number("fence", 0, number_max));
     record.version = static_cast<std::uint64_t>(fields.number("version", 0, number_max));
-    record.left = from_ms(fields.number("lease_end_ms", 0, number_max) - now_ms);
+    const std::int64_t passed_ms = now_ms - fields.number("since_ms", 0, number_max);
+    record.age = from_ms(passed_ms);
+    record.left = from_ms(fields.number("lease_ms", -number_max, number_max) - passed_ms);
     record.ttl = from_ms(fields.number("ttl_ms", 0, number_max));
-    const std::int64_t hard_end = fields.number("hard_end_ms", 0, number_max);
-    if (hard_end != 0) record.hard_left = from_ms(hard_end - now_ms);
+    const std::int64_t hard_ms = fields.number("hard_ms", -number_max, number_max);
+    if (hard_ms != 0) record.hard_left = from_ms(hard_ms - passed_ms);
     record.renewals = static_cast<std::uint32_t>(fields.number("renewals", 0, count_max));
     record.renew_max = static_cast<std::uint32_t>(fields.number("renew_max", 0, count_max));
     record.delay = from_ms(fields.number("delay_ms", 0, number_max));
-    record.age = from_ms(now_ms - fields.number("since_ms", 0, number_max));
     record.node = NodeName(fields.text("node"));
     record.client = ClientName(fields.text("client"));
     const json::array* const holds = fields.list("holds");
     if (!fields.are_well()) return std::nullopt;
     record.holds.reserve(holds->size());
     for (const json::value& item : *holds) {
-        std::optional<core::Hold> hold = parse_hold(item, now_ms);
+        std::optional<core::Hold> hold = parse_hold(item, passed_ms);
         if (!hold) return std::nullopt;
         record.holds.push_back(std::move(*hold));
     }
     return record;
+}
+
+void append(std::string& out, std::string_view label, std::int64_t number) {
+    out += label;
+    out += std::to_string(number);
+}
+
+void append(std::string& out, std::string_view label, std::string_view text) {
+    out += label;
+    append_quoted(out, text);
 }
 
 }  // namespace
@@ -139,38 +149,99 @@ std::optional<core::GrantRecord> parse_record(const LockKey& key,
     return to_record(key, parsed.get_object(), now_ms);
 }
 
-std::string restore_text(const core::GrantRecord& record) {
-    const auto up = [](Duration d) {
-        return std::chrono::ceil<std::chrono::milliseconds>(d).count();
-    };
-    const auto bytes = [](std::string_view text) {
-        return json::string(json::string_view(text.data(), text.size()));
-    };
-    json::array holds;
-    for (const core::Hold& hold : record.holds) {
-        json::array attempts;
-        for (const Attempt& attempt : hold.attempts)
-            attempts.push_back(bytes(attempt_text(attempt)));
-        holds.push_back(json::object{{"token", bytes(hold.token.view())},
-                                     {"request", bytes(hold.request.view())},
-                                     {"attempts", std::move(attempts)},
-                                     {"adopt_left_ms", to_ms(hold.adopt_left)}});
+void append_quoted(std::string& out, std::string_view bytes) {
+    static constexpr std::string_view digits = "0123456789abcdef";
+    static constexpr std::string_view escaped = "\b\t\n\f\r\"\\/";
+    static constexpr std::string_view letters = "btnfr\"\\/";
+    out += '"';
+    for (const char c : bytes) {
+        const std::size_t at = escaped.find(c);
+        if (at != std::string_view::npos) {
+            out += '\\';
+            out += letters[at];
+        } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+            out += "\\u00";
+            out += digits[static_cast<unsigned char>(c) >> 4];
+            out += digits[static_cast<unsigned char>(c) & 15];
+        } else {
+            out += c;
+        }
     }
-    const json::value hard_left =
-        record.hard_left ? json::value(to_ms(*record.hard_left)) : json::value(nullptr);
-    return json::serialize(json::object{{"fence", bytes(std::to_string(record.fence))},
-                                        {"owner", bytes(record.owner.view())},
-                                        {"holds", std::move(holds)},
-                                        {"version", record.version},
-                                        {"left_ms", to_ms(record.left)},
-                                        {"ttl_ms", to_ms(record.ttl)},
-                                        {"hard_left_ms", hard_left},
-                                        {"renewals", record.renewals},
-                                        {"renew_max", record.renew_max},
-                                        {"delay_ms", up(record.delay)},
-                                        {"age_ms", to_ms(record.age)},
-                                        {"node", bytes(record.node.view())},
-                                        {"client", bytes(record.client.view())}});
+    out += '"';
+}
+
+std::int64_t ms_down(Duration d) noexcept { return std::max<std::int64_t>(to_ms(d), 0); }
+std::int64_t ms_up(Duration d) noexcept {
+    return std::max<std::int64_t>(std::chrono::ceil<std::chrono::milliseconds>(d).count(), 0);
+}
+std::int64_t at_least_1(std::int64_t ms) noexcept { return std::max<std::int64_t>(ms, 1); }
+
+std::string record_tail(Epoch epoch, std::string_view nonce) {
+    std::string out;
+    append(out, ",\"epoch\":", std::int64_t{epoch});
+    append(out, ",\"nonce\":", nonce);
+    out += '}';
+    return out;
+}
+
+std::string grant_head(const Token& token) {
+    std::string out;
+    append(out, "{\"token\":", token.view());
+    out += ",\"fence\":";
+    return out;
+}
+
+std::string grant_body(const core::Acquire& wish, std::string_view tail) {
+    const std::int64_t ttl = at_least_1(ms_down(wish.ttl));
+    const std::int64_t hard = wish.hold_max ? at_least_1(ms_down(*wish.hold_max)) : 0;
+    std::string out;
+    out.reserve(512);
+    append(out, ",\"lease_ms\":", hard != 0 ? std::min(ttl, hard) : ttl);
+    append(out, ",\"delay_ms\":", ms_up(wish.delay));
+    append(out, ",\"owner\":", wish.owner.view());
+    append(out, ",\"holds\":[{\"token\":", wish.token.view());
+    append(out, ",\"request\":", wish.request.view());
+    out += ",\"attempts\":[\"" + attempt_text(wish.attempt) + "\"]";
+    append(out, ",\"adopt_ms\":", ms_down(wish.retry_window));
+    append(out, "}],\"version\":1,\"ttl_ms\":", ttl);
+    append(out, ",\"hard_ms\":", hard);
+    append(out, ",\"renewals\":0,\"renew_max\":", std::int64_t{wish.renew_max});
+    append(out, ",\"node\":", wish.node.view());
+    append(out, ",\"client\":", wish.client.view());
+    out += tail;
+    return out;
+}
+
+std::string restore_text(const core::GrantRecord& record) {
+    const std::int64_t passed = ms_down(record.age);
+    std::string out;
+    append(out, "{\"fence\":", std::to_string(record.fence));
+    append(out, ",\"passed_ms\":", passed);
+    append(out, ",\"lease_ms\":", to_ms(record.left) + passed);
+    append(out, ",\"delay_ms\":", ms_up(record.delay));
+    append(out, ",\"owner\":", record.owner.view());
+    out += ",\"holds\":[";
+    for (const core::Hold& hold : record.holds) {
+        if (out.back() == '}') out += ',';
+        append(out, "{\"token\":", hold.token.view());
+        append(out, ",\"request\":", hold.request.view());
+        out += ",\"attempts\":[";
+        for (const Attempt& attempt : hold.attempts) {
+            if (out.back() == '"') out += ',';
+            append_quoted(out, attempt_text(attempt));
+        }
+        append(out, "],\"adopt_ms\":", ms_down(hold.adopt_left) + passed);
+        out += '}';
+    }
+    append(out, "],\"version\":", static_cast<std::int64_t>(record.version));
+    append(out, ",\"ttl_ms\":", ms_down(record.ttl));
+    append(out, ",\"hard_ms\":", record.hard_left ? to_ms(*record.hard_left) + passed : 0);
+    append(out, ",\"renewals\":", std::int64_t{record.renewals});
+    append(out, ",\"renew_max\":", std::int64_t{record.renew_max});
+    append(out, ",\"node\":", record.node.view());
+    append(out, ",\"client\":", record.client.view());
+    out += '}';
+    return out;
 }
 
 }  // namespace latchd::store::redis

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <utility>
 
 namespace latchd::store::redis {
@@ -118,19 +119,29 @@ Refusal read_error(std::string_view error) {
     return {code->failure, code->cause, std::string(error), 0};
 }
 
-std::optional<Refusal> read_refusal(const resp::Value& value) {
+std::optional<std::int64_t> number_in(const resp::Value& value) noexcept {
+    if (value.is(resp::Value::Type::integer)) return value.integer;
+    if (!value.is(resp::Value::Type::bulk)) return std::nullopt;
+    std::int64_t number = 0;
+    const char* const end = value.string.data() + value.string.size();
+    const auto [ptr, error] = std::from_chars(value.string.data(), end, number);
+    if (error != std::errc() || ptr != end) return std::nullopt;
+    return number;
+}
+
+std::optional<Refusal> read_refusal(const resp::Value& value, std::int64_t& server_ms) {
     using Type = resp::Value::Type;
     if (value.is(Type::error)) return read_error(value.string);
     if (!value.is(Type::array) || value.elements.size() < 2 || !value.elements[0].is(Type::bulk)) {
         return unreadable("not what a script answers");
     }
     const std::string& word = value.elements[0].string;
-    if (word == "CLOCK" && value.elements[1].is(Type::integer)) {
-        return Refusal{
-            core::Failure::clock,
-            Cause::clock,
-            "CLOCK: the server's clock shows " + std::to_string(value.elements[1].integer),
-            value.elements[1].integer};
+    const std::optional<std::int64_t> time = number_in(value.elements[1]);
+    if (word == "CLOCK" && time) {
+        return Refusal{core::Failure::clock,
+                       Cause::clock,
+                       "CLOCK: the server's clock shows " + std::to_string(*time),
+                       *time};
     }
     if (word == "STALE" && value.elements.size() == 4) {
         const std::string& epoch = value.elements[1].string;
@@ -140,7 +151,8 @@ std::optional<Refusal> read_refusal(const resp::Value& value) {
                                                value.elements[3].string;
         return Refusal{core::Failure::stale, Cause::marker, std::move(text), 0};
     }
-    if (!value.elements[1].is(Type::integer)) return unreadable(word);
+    if (!time) return unreadable(word);
+    server_ms = *time;
     return std::nullopt;
 }
 
@@ -164,11 +176,9 @@ std::optional<core::Reply> read_part(const LockKey& key, const Part& part, std::
         reply.record = parse_record(key, part.record->string, now_ms);
         if (!reply.record) return std::nullopt;
     }
-    if (part.left != nullptr && part.left->is(Type::integer)) {
-        reply.left = from_ms(part.left->integer);
-    }
-    if (part.fence != nullptr && part.fence->is(Type::integer) && part.fence->integer > 0) {
-        reply.fence_seen = static_cast<Fence>(part.fence->integer);
+    if (part.left != nullptr) reply.left = from_ms(number_in(*part.left).value_or(0));
+    if (part.fence != nullptr) {
+        reply.fence_seen = static_cast<Fence>(number_in(*part.fence).value_or(0));
     }
     return reply;
 }
@@ -176,12 +186,13 @@ std::optional<core::Reply> read_part(const LockKey& key, const Part& part, std::
 }  // namespace
 
 Answer read_operation(const LockKey& key, const resp::Value& value) {
-    if (std::optional<Refusal> refusal = read_refusal(value)) return std::move(*refusal);
+    Answered answered;
+    if (std::optional<Refusal> refusal = read_refusal(value, answered.server_ms)) {
+        return std::move(*refusal);
+    }
     const auto at = [&](std::size_t i) {
         return i < value.elements.size() ? &value.elements[i] : nullptr;
     };
-    Answered answered;
-    answered.server_ms = value.elements[1].integer;
     std::optional<core::Reply> reply =
         read_part(key, {at(0), at(2), at(3), at(4)}, answered.server_ms);
     if (!reply) return unreadable(value.elements[0].string);

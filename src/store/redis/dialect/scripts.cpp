@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scripts.hpp"
 
+#include "record_json.hpp"
+
 #include <latchd/resp/command_writer.hpp>
 #include <lua_scripts.hpp>
 
@@ -44,6 +46,26 @@ std::string sha1_hex(std::string_view text) {
     return out;
 }
 
+// As a Lua string, whatever is in it.
+std::string lua_quoted(std::string_view bytes) {
+    std::string out = "'";
+    for (const char c : bytes) {
+        const bool is_plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
+                              (c >= 'a' && c <= 'z') ||
+                              std::string_view(" _-.,:{}\"").find(c) != std::string_view::npos;
+        if (is_plain) {
+            out += c;
+        } else {
+            const std::string code = std::to_string(static_cast<unsigned char>(c));
+            out += '\\';
+            out.append(3 - code.size(), '0');
+            out += code;
+        }
+    }
+    out += '\'';
+    return out;
+}
+
 }  // namespace
 
 Scripts::Scripts() : Scripts(0, {}) {}
@@ -56,10 +78,13 @@ Scripts::Scripts(Epoch epoch, std::string_view nonce) : epoch_(epoch), nonce_(no
 
 std::string Scripts::text(Script script) const {
     const auto index = static_cast<std::size_t>(script);
-    std::string out(texts[index]);
-    if (index < first_of_authority) {
-        out += "\n-- epoch " + std::to_string(epoch_) + " nonce " + nonce_ + "\n";
-    }
+    if (index >= first_of_authority) return std::string(texts[index]);
+    const std::string epoch = std::to_string(epoch_);
+    std::string out = "local EPOCH, NONCE, BASE, TAIL = '" + epoch + "', " + lua_quoted(nonce_) +
+                      ", " + std::to_string(make_fence(epoch_, 0)) + ", " +
+                      lua_quoted(record_tail(epoch_, nonce_)) + "\n";
+    out += texts[index];
+    out += "\n-- epoch " + epoch + " nonce " + lua_quoted(nonce_) + "\n";
     return out;
 }
 

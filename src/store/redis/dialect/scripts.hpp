@@ -30,8 +30,8 @@ enum class Script : std::uint8_t {
 };
 inline constexpr std::size_t script_count = 14;
 
-// The scripts as they are sent to one store process in one epoch: the text of each ends in a
-// comment with epoch and nonce, so that another process answers NOSCRIPT by itself.
+// The scripts as they are sent to one store process in one epoch: epoch and nonce are in the text
+// of each that serves locks, so that another process answers NOSCRIPT by itself.
 class Scripts {
 public:
     // Before an epoch is open: only the authority's scripts may be called.

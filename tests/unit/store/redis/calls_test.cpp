@@ -41,10 +41,9 @@ protected:
                                         std::to_string(keys.size() + 1),
                                         "shop:latchd:marker"};
         all.insert(all.end(), keys.begin(), keys.end());
-        for (const char* argument :
-             {"178000", "nonce", "7", is_timed ? "1700000000123" : "0", "200"}) {
-            all.emplace_back(argument);
-        }
+        all.emplace_back("7");
+        all.emplace_back(is_timed ? "1699999999923" : "");
+        all.emplace_back(is_timed ? "1700000000323" : "~");
         return all;
     }
     static std::vector<std::string> joined(std::vector<std::string> all,
@@ -72,7 +71,14 @@ protected:
     const std::string lock_ = "shop:lock:r:1";
     const std::string bar_ = "shop:bar:{shop:lock:r:1}:q";
     const std::vector<std::string> acquire_ = {
-        "q", "9007199254740991.3", "t", "o", "n", "c", "1", "0", "0", "2", "15000", "0", "0"};
+        R"({"token":"t","fence":)",
+        R"(,"lease_ms":1,"delay_ms":2,"owner":"o","holds":[{"token":"t","request":"q",)"
+        R"("attempts":["9007199254740991.3"],"adopt_ms":15000}],"version":1,"ttl_ms":1,)"
+        R"("hard_ms":0,"renewals":0,"renew_max":0,"node":"n","client":"c","epoch":178000,)"
+        R"("nonce":"nonce"})",
+        "3",
+        ""};
+    const std::vector<std::string> release_ = {R"({"token":"t",)", R"(,"node":"n","client":)"};
 };
 
 TEST_F(RedisCalls, round_leases_down_and_delays_up) {
@@ -87,12 +93,13 @@ TEST_F(RedisCalls, never_ask_for_a_time_of_zero_where_it_would_mean_none) {
     wish.join_only = true;
     wish.renew_max = 0xffffffff;
     const auto arguments = call(wish);
-    EXPECT_EQ(arguments.size(), 24u);
-    EXPECT_EQ(arguments[17], "1");
-    EXPECT_EQ(arguments[18], "1");
-    EXPECT_EQ(arguments[19], "4294967295");
-    EXPECT_EQ(arguments[22], "1");
-    EXPECT_EQ(arguments[23], "1");
+    ASSERT_EQ(arguments.size(), 13u);
+    const std::string& body = arguments[10];
+    EXPECT_TRUE(body.starts_with(R"(,"lease_ms":1,)")) << body;
+    EXPECT_NE(body.find(R"("ttl_ms":1,"hard_ms":1,)"), std::string::npos) << body;
+    EXPECT_NE(body.find(R"("renew_max":4294967295,)"), std::string::npos) << body;
+    EXPECT_EQ(arguments[11], "3");
+    EXPECT_EQ(arguments[12], "jk");
     core::Renew renew{wish.key, wish.token, wish.node, microseconds(1), true};
     EXPECT_EQ(call(renew), joined(head(Script::renew, {lock_}, true), {"t", "n", "1", "1"}));
     renew.ttl.reset();
@@ -102,10 +109,10 @@ TEST_F(RedisCalls, never_ask_for_a_time_of_zero_where_it_would_mean_none) {
 TEST_F(RedisCalls, check_the_clock_only_where_something_may_be_granted) {
     const core::Acquire wish = acquire();
     core::Release release{wish.key, wish.token, wish.node, std::nullopt};
-    EXPECT_EQ(call(release), joined(head(Script::release, {lock_}, false), {"t", "n"}));
+    EXPECT_EQ(call(release), joined(head(Script::release, {lock_}, false), release_));
     release.then = wish;
     EXPECT_EQ(call(release),
-              joined(joined(head(Script::release, {lock_, bar_}, true), {"t", "n"}), acquire_));
+              joined(joined(head(Script::release, {lock_, bar_}, true), release_), acquire_));
     core::Undo undo{wish.key, wish.request, wish.attempt, wish.node, std::nullopt};
     EXPECT_EQ(
         call(undo),
@@ -128,24 +135,32 @@ TEST_F(RedisCalls, ask_for_pages_as_scan_does) {
     std::string out;
     const std::vector<std::string> names = {"shop:lock:r:1", "shop:lock:r:2"};
     append_sweep(out, {keys_, scripts_, {}}, names);
-    EXPECT_EQ(arguments_of(out).size(), 4u + 2u + 5u);
+    EXPECT_EQ(arguments_of(out).size(), 4u + 2u + 3u);
 }
 
 TEST_F(RedisCalls, carry_a_record_of_any_bytes_to_restore) {
     core::GrantRecord record;
     record.key = acquire().key;
-    record.holds = {{Token("t"), RequestId(std::string("\0\xff\"\\", 4)), {{1, 2}}, {}}};
+    record.holds = {{Token("t"), RequestId(std::string("\0\xff\"\\", 4)), {{1, 2}, {3, 4}}, {}},
+                    {Token("u"), RequestId("/\x7f\n"), {{5, 6}}, milliseconds(9)}};
     record.fence = make_fence(178'000, 5);
+    record.age = milliseconds(7'000);
     record.left = -microseconds(1'500);
     record.delay = microseconds(1'500);
     record.version = 4;
-    const auto arguments = call(core::Restore{record, true});
+    auto arguments = call(core::Restore{record, true});
     EXPECT_EQ(arguments.back(), "1");
     EXPECT_EQ(arguments[arguments.size() - 2],
-              "{\"fence\":\"764504178688005\",\"owner\":\"\",\"holds\":[{\"token\":\"t\","
-              "\"request\":\"\\u0000\xff\\\"\\\\\",\"attempts\":[\"1.2\"],\"adopt_left_ms\":0}],"
-              "\"version\":4,\"left_ms\":-2,\"ttl_ms\":0,\"hard_left_ms\":null,\"renewals\":0,"
-              "\"renew_max\":0,\"delay_ms\":2,\"age_ms\":0,\"node\":\"\",\"client\":\"\"}");
+              "{\"fence\":\"764504178688005\",\"passed_ms\":7000,\"lease_ms\":6998,\"delay_ms\":2,"
+              "\"owner\":\"\",\"holds\":["
+              "{\"token\":\"t\",\"request\":\"\\u0000\xff\\\"\\\\\",\"attempts\":[\"1.2\",\"3.4\"],"
+              "\"adopt_ms\":7000},"
+              "{\"token\":\"u\",\"request\":\"\\/\\u007f\\n\",\"attempts\":[\"5.6\"],"
+              "\"adopt_ms\":7009}],\"version\":4,\"ttl_ms\":0,\"hard_ms\":0,\"renewals\":0,"
+              "\"renew_max\":0,\"node\":\"\",\"client\":\"\"}");
+    record.hard_left = milliseconds(1'000);
+    arguments = call(core::Restore{record, false});
+    EXPECT_NE(arguments[arguments.size() - 2].find("\"hard_ms\":8000,"), std::string::npos);
 }
 
 TEST_F(RedisCalls, of_the_authority_name_what_they_expect) {
@@ -193,7 +208,7 @@ TEST(RedisScriptTexts, differ_by_epoch_and_nonce_except_the_authority_s) {
         EXPECT_EQ(one.digest(script).size(), 40u);
         EXPECT_EQ(one.digest(script) != Scripts(1, "b").digest(script), is_bound);
         EXPECT_EQ(one.digest(script) != Scripts(2, "a").digest(script), is_bound);
-        EXPECT_EQ(one.text(script).ends_with("\n-- epoch 1 nonce a\n"), is_bound);
+        EXPECT_EQ(one.text(script).ends_with("\n-- epoch 1 nonce 'a'\n"), is_bound);
         for (std::size_t j = 0; j < i; ++j) {
             EXPECT_NE(one.digest(script), one.digest(static_cast<Script>(j)));
         }

@@ -18,11 +18,12 @@ using Type = Value::Type;
 const LockKey lock_key{ResourceName("r"), LockId("1")};
 
 constexpr std::string_view record_text =
-    R"({"token":"t1","fence":764504178688001,"owner":"o","holds":[)"
-    R"({"token":"t1","request":"q1","attempts":["9007199254740991.1","2.3"],"adopt_until_ms":11000},)"
-    R"({"token":"t2","request":"q2","attempts":["2.4"],"adopt_until_ms":9000}],"version":3,)"
-    R"("ttl_ms":5000,"lease_end_ms":9500,"hard_end_ms":12000,"renewals":1,"renew_max":7,)"
-    R"("delay_ms":2000,"since_ms":4000,"node":"n","client":"c","epoch":178000,"nonce":"x"})";
+    R"({"token":"t1","fence":764504178688001,"since_ms":4000,"lease_ms":5500,"delay_ms":2000,)"
+    R"("owner":"o","holds":[)"
+    R"({"token":"t1","request":"q1","attempts":["9007199254740991.1","2.3"],"adopt_ms":7000},)"
+    R"({"token":"t2","request":"q2","attempts":["2.4"],"adopt_ms":5000}],"version":3,)"
+    R"("ttl_ms":5000,"hard_ms":8000,"renewals":1,"renew_max":7,)"
+    R"("node":"n","client":"c","epoch":178000,"nonce":"x"})";
 
 Value bulk(std::string_view text) { return {Type::bulk, 0, std::string(text), {}}; }
 Value number(std::int64_t n) { return {Type::integer, n, {}, {}}; }
@@ -35,7 +36,7 @@ Refusal refusal_of(const Answer& answer) {
 
 TEST(RedisReplies, turn_a_record_s_instants_into_what_is_left) {
     const Answer answer =
-        read_operation(lock_key, list({bulk("renewed"), number(10'000), bulk(record_text)}));
+        read_operation(lock_key, list({bulk("renewed"), bulk("10000"), bulk(record_text)}));
     const Answered& answered = std::get<Answered>(answer);
     EXPECT_EQ(answered.server_ms, 10'000);
     EXPECT_EQ(answered.reply.reply.status, Status::renewed);
@@ -90,7 +91,7 @@ TEST(RedisReplies, that_are_cut_anywhere_or_strange_are_in_doubt) {
         bulk("granted"),
         list({}),
         list({bulk("granted")}),
-        list({bulk("granted"), bulk("10000"), bulk(record_text)}),
+        list({bulk("granted"), bulk("10000x"), bulk(record_text)}),
         list({bulk("unheard of"), number(1)}),
         list({bulk("STALE"), number(1)}),
         list({number(1), number(1)}),
@@ -108,8 +109,8 @@ TEST(RedisReplies, refuse_a_record_with_a_field_missing_or_of_another_type) {
                               "\"holds\"",
                               "\"version\"",
                               "\"ttl_ms\"",
-                              "\"lease_end_ms\"",
-                              "\"hard_end_ms\"",
+                              "\"lease_ms\"",
+                              "\"hard_ms\"",
                               "\"renewals\"",
                               "\"renew_max\"",
                               "\"delay_ms\"",
@@ -117,7 +118,7 @@ TEST(RedisReplies, refuse_a_record_with_a_field_missing_or_of_another_type) {
                               "\"node\"",
                               "\"client\"",
                               "\"attempts\"",
-                              "\"adopt_until_ms\"",
+                              "\"adopt_ms\"",
                               "\"request\""}) {
         std::string text = whole;
         text.replace(text.find(field) + 1, 1, "_");
