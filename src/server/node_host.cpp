@@ -28,7 +28,7 @@ command::StoreStatus shown(store::Health health) {
             .warning = std::move(health.warning)};
 }
 
-telemetry::Level level_of(core::Notice::Level level) {
+telemetry::Level audit_level(core::Notice::Level level) {
     switch (level) {
         case core::Notice::Level::debug:
             return telemetry::Level::debug;
@@ -157,7 +157,7 @@ std::optional<std::string> NodeHost::shut_down(bool at_once) {
 }
 
 void NodeHost::note(core::Notice notice) {
-    telemetry::log(level_of(notice.level), notice.event, notice.text);
+    telemetry::log(audit_level(notice.level), notice.event, notice.text);
 }
 
 }  // namespace latchd::server

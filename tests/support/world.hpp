@@ -130,6 +130,9 @@ core::RenewCommand renew(const std::string& token, int ttl_ms = 0, bool keep = f
 // ---- outcomes, short: "granted", "nil", "1", "-ERR text" ----------------------------------------
 
 std::string text_of(const std::optional<core::Outcome>& outcome);
+inline std::string got(const Member& node, const core::Ticket& ticket) {
+    return text_of(node.outcome(ticket));
+}
 // Of a granted outcome; fails the test otherwise.
 core::Granted granted(const std::optional<core::Outcome>& outcome);
 

@@ -11,10 +11,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-std::string got(const Member& node, const core::Ticket& ticket) {
-    return text_of(node.outcome(ticket));
-}
-
 // tests/fault/redis_refuses_test.py, a copy of a lock comes after its unlock.
 TEST(NodeFault, where_kill_is_forbidden_the_first_copy_of_a_lock_is_barred_before_it_goes_again) {
     World world;

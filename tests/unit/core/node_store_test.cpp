@@ -15,10 +15,6 @@ using core::Undo;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-std::string got(const Member& node, const core::Ticket& ticket) {
-    return text_of(node.outcome(ticket));
-}
-
 TEST(NodeStore, every_command_ends_within_its_deadline_while_there_is_no_store) {
     World world;
     Member& a = world.at(0);

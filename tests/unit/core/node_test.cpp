@@ -15,10 +15,6 @@ using core::Undo;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-std::string got(const Member& node, const core::Ticket& ticket) {
-    return text_of(node.outcome(ticket));
-}
-
 TEST(NodeLock, grants_a_free_lock_and_refuses_the_second) {
     World world;
     Member& a = world.at(0);
