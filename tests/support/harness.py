@@ -246,8 +246,8 @@ class RedisServer(Program):
 class Latchd(Program):
     """latchd; the port is its own choice unless the arguments name a --listen.
 
-    `config` is the text of a configuration file without its version; `listen` in it needs the
-    test's own --listen for the first listener, which the command line overrides."""
+    `config` is the text of a configuration file without its version, with or without a `listen`;
+    the address in that has port 0, too."""
 
     def __init__(self, folder, arguments, environment=None, open_files=None, config=None,
                  password=None):
@@ -279,6 +279,8 @@ class Latchd(Program):
                     "--log-level": "debug"}
         if self.config:
             defaults["--config"] = self.config
+            if "listen:" in pathlib.Path(self.config).read_text("utf-8"):
+                del defaults["--listen"]
         command = [latchd_program()]
         for name, value in defaults.items():
             if name not in self.arguments:
