@@ -181,6 +181,62 @@ class Waiters(harness.Case):
         self.assertEqual(holder.ask("UNLOCK", "r", "1", token), 1)
 
 
+class Retries(harness.Case):
+    def check_one_hold(self, nodes, replies):
+        """All that were granted got the same grant, and nobody frees it under its holder."""
+        grants = [reply for reply in replies if isinstance(reply, list)]
+        self.assertGreater(len(grants), 0, replies)
+        self.assertEqual(len({(grant[0], grant[1], grant[3]) for grant in grants}), 1, grants)
+        for reply in replies:
+            if not isinstance(reply, list):
+                # A sending that waits gives way to a later one at the same node.
+                self.assertRegex(str(reply), r"^(UNCERTAIN|NOSTORE|ERR superseded)\b")
+        token, fence = grants[0][:2]
+        time.sleep(2.5)  # longer than any undoing that might still come
+        for node in nodes:
+            self.assertEqual(node.ask("FENCE", "r", "1", fence), 1)
+            self.assertIsNone(node.ask("LOCK", "r", "1"))
+        info = nodes[0].ask("LOCKINFO", "r", "1")
+        self.assertEqual(info[info.index(b"holds") + 1], 1)
+        self.assertEqual(nodes[1].ask("UNLOCK", "r", "1", token), 1)
+        self.assertGreater(self.lock(nodes[0].client(), "r", "1")[1], fence)
+
+    def test_a_lock_sent_eleven_times_over_two_nodes_is_one_hold(self):
+        redis = self.redis()
+        nodes = [self.node(redis, "n1"), self.node(redis, "n2")]
+        clients = [nodes[number % 2].client() for number in range(11)]
+        for client in clients:
+            client.send("LOCK", "r", "1", "PX", 60000, "REQ", "wish")
+        self.check_one_hold(nodes, [client.read() for client in clients])
+
+    def test_a_lock_sent_again_while_its_first_attempt_is_undone_is_one_hold(self):
+        redis = self.redis()
+        nodes = [self.node(redis, "n1"), self.node(redis, "n2")]
+        first = nodes[0].client()
+        redis.freeze()
+        first.send("LOCK", "r", "1", "PX", 60000, "REQ", "wish")
+        time.sleep(1.2)  # its operation time-out has passed
+        clients = []
+        for number in range(10):
+            client = nodes[number % 2].client()
+            client.send("LOCK", "r", "1", "PX", 60000, "REQ", "wish", "WAIT", 5000)
+            clients.append(client)
+            if number == 4:
+                redis.thaw()
+        replies = [client.read(timeout=15) for client in [first] + clients]
+        self.check_one_hold(nodes, replies)
+
+    def test_clients_that_leave_after_each_sending_keep_one_hold(self):
+        redis = self.redis()
+        nodes = [self.node(redis, "n1"), self.node(redis, "n2")]
+        for number in range(10):
+            client = nodes[number % 2].client()
+            client.send("LOCK", "r", "1", "PX", 60000, "REQ", "wish")
+            self.random.choice([client.close, client.reset])()
+        reply = nodes[0].ask("LOCK", "r", "1", "PX", 60000, "REQ", "wish", "WAIT", 5000)
+        self.check_one_hold(nodes, [reply])
+
+
 class Watchdog(harness.Case):
     def test_a_hundred_thousand_fast_pairs_with_keep_leave_nothing(self):
         redis = self.redis()
