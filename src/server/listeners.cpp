@@ -25,7 +25,13 @@ using Watched = boost::asio::posix::basic_stream_descriptor<boost::asio::io_cont
 
 constexpr int accepts_per_turn = 64;
 constexpr auto pause = std::chrono::milliseconds(100);
-constexpr std::string_view refusal = "-ERR max number of clients reached\r\n";
+constexpr std::string_view no_room = "-ERR max number of clients reached\r\n";
+
+enum class Refusal {
+    refused,  // a client was told
+    nobody,   // none is waiting
+    failed,   // the lack is worse than one descriptor
+};
 
 Descriptor open_spare() { return Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
@@ -112,7 +118,10 @@ private:
             const int error = errno;
             if (error == EAGAIN || error == EWOULDBLOCK) return wait(index);
             if (is_passing(error)) continue;
-            if (is_descriptor_lack(error) && refuse_one(index)) continue;
+            const Refusal refusal = is_descriptor_lack(error) ? refuse_one(index) : Refusal::failed;
+            if (refusal == Refusal::refused) continue;
+            // accept() complains of the lack before it looks whether somebody is there.
+            if (refusal == Refusal::nobody) return wait(index);
             return rest(index, error);
         }
         wait(index);  // the other sessions' turn
@@ -130,26 +139,28 @@ private:
     }
 
     // Without the spare descriptor the client would hang in the backlog, and the loop spin.
-    bool refuse_one(std::size_t index) {
-        if (!spare_.is_open()) return false;
+    Refusal refuse_one(std::size_t index) {
+        if (!spare_.is_open()) return Refusal::failed;
         spare_ = Descriptor();
-        bool was_refused = false;
+        Refusal refusal = Refusal::refused;
         {
             const Descriptor client(::accept4(
                 sockets_[index].native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-            was_refused = client.is_open();
-            if (was_refused) {
-                (void)::send(client.get(), refusal.data(), refusal.size(), MSG_NOSIGNAL);
+            if (client.is_open()) {
+                (void)::send(client.get(), no_room.data(), no_room.size(), MSG_NOSIGNAL);
+            } else {
+                refusal =
+                    errno == EAGAIN || errno == EWOULDBLOCK ? Refusal::nobody : Refusal::failed;
             }
         }
         spare_ = open_spare();
-        if (was_refused) {
+        if (refusal == Refusal::refused) {
             telemetry::log(telemetry::Level::error,
                            "client.refused",
                            "out of file descriptors; raise LimitNOFILE or lower "
                            "listen.max_clients");
         }
-        return was_refused;
+        return refusal;
     }
 
     void rest(std::size_t index, int error) {
