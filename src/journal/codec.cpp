@@ -69,11 +69,16 @@ public:
         return good_ ? value : 0;
     }
     // What is left until the next instant, at `now`.
-    Duration left_at(Time now) noexcept { return difference(number<std::int64_t>(), now); }
-    Duration difference(std::int64_t end, Time now) noexcept {
-        std::int64_t left = 0;
-        if (__builtin_sub_overflow(end, now.time_since_epoch().count(), &left)) fail();
-        return Duration(good_ ? left : 0);
+    Duration left_at(Time now) noexcept {
+        return between(now.time_since_epoch().count(), number<std::int64_t>());
+    }
+    Duration passed_at(Time now) noexcept {
+        return between(number<std::int64_t>(), now.time_since_epoch().count());
+    }
+    Duration between(std::int64_t begin, std::int64_t end) noexcept {
+        std::int64_t difference = 0;
+        if (__builtin_sub_overflow(end, begin, &difference)) fail();
+        return Duration(good_ ? difference : 0);
     }
     void fail() noexcept {
         good_ = false;
@@ -141,7 +146,7 @@ void encode(const core::GrantRecord& record, Time now, std::span<std::byte> out)
     to.number(record.ttl.count());
     to.number(record.hard_left ? instant(now, *record.hard_left) : no_hard_end);
     to.number(record.delay.count());
-    to.number(instant(now, -record.age));
+    to.number(instant(now, -std::max(record.age, Duration::zero())));
     to.number(record.renewals);
     to.number(record.renew_max);
     to.number(static_cast<std::uint16_t>(record.holds.size()));
@@ -171,9 +176,11 @@ std::optional<core::GrantRecord> decode(std::span<const std::byte> bytes, Time n
     record.left = from.left_at(now);
     record.ttl = Duration(from.number<std::int64_t>());
     const auto hard_end = from.number<std::int64_t>();
-    if (hard_end != no_hard_end) record.hard_left = from.difference(hard_end, now);
+    if (hard_end != no_hard_end) {
+        record.hard_left = from.between(now.time_since_epoch().count(), hard_end);
+    }
     record.delay = Duration(from.number<std::int64_t>());
-    record.age = std::max(-from.left_at(now), Duration::zero());
+    record.age = std::max(from.passed_at(now), Duration::zero());
     record.renewals = from.number<std::uint32_t>();
     record.renew_max = from.number<std::uint32_t>();
     const std::size_t holds = from.count(1, core::holds_per_lock_max);
