@@ -242,8 +242,10 @@ void Node::Impl::on(NodeMessage&& message) {
             if (message.keep) {
                 for (Holder& holder : lock->holders) stop_keeping(*lock, holder);
             }
-            // Its lease and holds are another node's knowledge now.
+            // Its lease and holds are another node's knowledge now, and so is its end: whoever
+            // waits has to ask.
             lock->confirmed_at = Time::min();
+            lock->check_at = now_;
             break;
         case NodeMessage::Kind::forced:
             happened(Happened::Kind::revoked, *lock, "forceunlock");

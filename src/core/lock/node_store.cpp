@@ -250,8 +250,8 @@ void Node::Impl::on(StoreOpened&& event) {
     }
     std::vector<Lock*> locks;
     for (auto& [key, lock] : locks_) {
-        if (lock.requests.empty()) continue;
         if (!knows_held(lock)) lock.check_at = now_;
+        if (lock.requests.empty()) continue;
         locks.push_back(&lock);
     }
     for (Lock* const lock : locks) settle(*lock);
@@ -267,10 +267,9 @@ void Node::Impl::on(MessagesResumed&&) {
     messages_since_ = now_;
     std::vector<Lock*> locks;
     for (auto& [key, lock] : locks_) {
-        if (!lock.requests.empty() && lock.record) {
-            lock.check_at = now_;
-            locks.push_back(&lock);
-        }
+        if (!lock.record) continue;
+        lock.check_at = now_;  // for who comes to wait later, too
+        if (!lock.requests.empty()) locks.push_back(&lock);
     }
     for (Lock* const lock : locks) settle(*lock);
 }
@@ -282,7 +281,7 @@ void Node::Impl::on(Restarted&& event) {
         lock.record = keep(record, now_);
         lock.confirmed_at = Time::min();
         lock.free_at = now_ + record.left + record.delay;
-        lock.check_at = lock.free_at;
+        lock.check_at = now_;
         lock.keep_at = lock.record->lease_end;
         ++counts_.held;
         ++held_[record.key.resource];
