@@ -64,7 +64,7 @@ local function store_as(record, sender, keep)
     local former = record.node
     record.node = sender
     local value = store(record)
-    tell('moved', record, former, sender, ' ' .. keep)
+    tell('moved', record, former, sender, ' ' .. record.version .. ' ' .. keep)
     return value
 end
 

@@ -239,13 +239,21 @@ void Node::Impl::on(NodeMessage&& message) {
     if (lock == nullptr || !lock->record || lock->record->fence != message.fence) return;
     switch (message.kind) {
         case NodeMessage::Kind::moved:
+            // Answers and messages come by different connections: this node's may be newer.
+            if (message.version <= lock->record->version) return;
             if (message.keep) {
                 for (Holder& holder : lock->holders) stop_keeping(*lock, holder);
             }
             // Its lease and holds are another node's knowledge now, and so is its end: whoever
-            // waits has to ask.
+            // waits has to ask. A record that stayed would be put back into a store that was
+            // replaced, when the lock was long released through the other node.
+            if (!is_kept(*lock)) {
+                drop_record(*lock);
+                break;
+            }
             lock->confirmed_at = Time::min();
             lock->check_at = now_;
+            lock->keep_at = now_;  // renewed from here, and so this node's again
             break;
         case NodeMessage::Kind::forced:
             happened(Happened::Kind::revoked, *lock, "forceunlock");

@@ -116,7 +116,10 @@ void Table::Impl::tell(const NodeName& node, const NodeName& sender, NodeMessage
 }
 
 void Table::Impl::pass_to(const LockKey& key, KeptRecord& record, const NodeName& node, bool keep) {
-    tell(record.node, node, {NodeMessage::Kind::moved, key, record.fence, RequestId{}, keep});
+    // The version is what changed() makes it.
+    tell(record.node,
+         node,
+         {NodeMessage::Kind::moved, key, record.fence, RequestId{}, keep, record.version + 1});
     record.node = node;
 }
 

@@ -43,26 +43,6 @@ TEST(NodeFault, where_kill_works_the_same_attempt_goes_again) {
     EXPECT_EQ(world.table.counter(), 1u);
 }
 
-// The told lease ends before the store's, by the margin: a renewal that is carried out in between
-// would keep a lock that nobody has any more.
-TEST(NodeFault, a_renewal_that_comes_when_the_lock_was_told_lost_leaves_no_ghost) {
-    World world;
-    Member& a = world.at(0);
-    a.open("redis", milliseconds(50));
-    const auto ticket = a.send(1, lock({.ttl_ms = 3'000, .keep = true}));
-    EXPECT_EQ(got(a, ticket), "granted");
-    a.link = Link::frozen;
-    world.advance(milliseconds(2'960));
-    ASSERT_EQ(a.happened.back().kind, core::Happened::Kind::lost);
-    EXPECT_GE(a.under_way(), 1u);
-    a.link = Link::instant;
-    a.thaw();
-    EXPECT_EQ(world.table.size(), 0u);
-    EXPECT_EQ(a.node.counts().held, 0u);
-    world.advance(seconds(70));
-    EXPECT_EQ(a.node.next_deadline().has_value(), false);
-}
-
 // tests/fault/replies_lost_test.py, of a cancel: "none was found" was told, and the record stayed.
 TEST(NodeFault, a_cancel_whose_answer_was_lost_has_undone_the_grant) {
     World world;
@@ -98,6 +78,60 @@ TEST(NodeFault, a_forceunlock_whose_answer_was_lost_has_ended_the_grant) {
     EXPECT_EQ(a.happened.back().kind, core::Happened::Kind::revoked);
     EXPECT_EQ(a.node.counts().held, 0u);
     EXPECT_EQ(got(a, a.send(3, lock())), "granted");
+}
+
+// tests/fault/resend_test.py: the first node kept a record of what was released through the other,
+// told it lost at the lease's end, and put it back into a Redis that had restarted.
+TEST(NodeFault, a_record_goes_with_its_lock_to_the_node_that_renewed_it) {
+    World world(2);
+    Member& a = world.at(0);
+    Member& b = world.at(1);
+    const auto grant = granted(a.outcome(a.send(1, lock())));
+    EXPECT_EQ(got(b, b.send(1, renew(grant.token.str()))), "10000");
+    EXPECT_EQ(a.node.counts().held, 0u);
+    EXPECT_EQ(b.node.counts().held, 1u);
+    EXPECT_TRUE(a.journal.empty());
+    EXPECT_EQ(got(b, b.send(1, unlock(grant.token.str()))), "1");
+    a.close("redis restarted", true);
+    a.open();
+    world.advance(seconds(20));
+    EXPECT_TRUE(a.happened.empty());
+    EXPECT_EQ(world.table.size(), 0u);
+}
+
+// The answer to the later RENEW came before the message about the earlier one.
+TEST(NodeFault, a_message_older_than_the_record_takes_nothing_away) {
+    World world(2);
+    Member& a = world.at(0);
+    Member& b = world.at(1);
+    const auto grant = granted(a.outcome(a.send(1, lock())));
+    a.hears_messages = false;
+    b.send(1, renew(grant.token.str()));
+    a.send(1, renew(grant.token.str()));
+    core::NodeMessage late;
+    late.kind = core::NodeMessage::Kind::moved;
+    late.key = key();
+    late.fence = grant.fence;
+    late.version = 2;
+    a.feed(core::Event(late));
+    EXPECT_EQ(a.node.counts().held, 1u);
+    EXPECT_EQ(b.node.counts().held, 0u);
+}
+
+// KEEP goes on where its client is, whoever else renewed once.
+TEST(NodeFault, a_kept_lock_that_was_renewed_elsewhere_comes_back_to_its_keeper) {
+    World world(2);
+    Member& a = world.at(0);
+    Member& b = world.at(1);
+    const auto grant = granted(a.outcome(a.send(1, lock({.ttl_ms = 3'000, .keep = true}))));
+    b.send(1, renew(grant.token.str()));
+    world.advance(milliseconds(1));
+    EXPECT_EQ(a.node.counts().held, 1u);
+    EXPECT_EQ(b.node.counts().held, 0u);
+    EXPECT_EQ(got(b, b.send(1, unlock(grant.token.str()))), "1");
+    EXPECT_EQ(a.node.counts().held, 0u);
+    world.advance(seconds(5));
+    EXPECT_TRUE(a.happened.empty());
 }
 
 }  // namespace

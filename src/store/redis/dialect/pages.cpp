@@ -107,11 +107,13 @@ std::optional<core::NodeMessage> read_message(const Keys& keys, std::string_view
     const auto fence = number_of<std::uint64_t>(cut_word(payload));
     const auto key = keys.lock_of(cut_word(payload));
     if (!kind || !fence || !key) return std::nullopt;
-    core::NodeMessage message{*kind, *key, *fence, RequestId(), false};
+    core::NodeMessage message{*kind, *key, *fence, RequestId(), false, 0};
     if (*kind == core::NodeMessage::Kind::cancelled) {
         message.request = RequestId(payload);
     } else if (*kind == core::NodeMessage::Kind::moved) {
-        if (payload != "0" && payload != "1") return std::nullopt;
+        const auto version = number_of<std::uint64_t>(cut_word(payload));
+        if (!version || (payload != "0" && payload != "1")) return std::nullopt;
+        message.version = *version;
         message.keep = payload == "1";
     } else if (!payload.empty()) {
         return std::nullopt;

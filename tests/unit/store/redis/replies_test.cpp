@@ -208,8 +208,9 @@ TEST(RedisMessages, are_read_and_nothing_else_is) {
     ASSERT_TRUE(message);
     EXPECT_EQ(message->kind, Kind::cancelled);
     EXPECT_EQ(message->request.view(), std::string_view("a b\0c", 5));
-    message = read_message(keys, "moved 5 lock:r:1 1");
+    message = read_message(keys, "moved 5 lock:r:1 7 1");
     ASSERT_TRUE(message);
+    EXPECT_EQ(message->version, 7u);
     EXPECT_TRUE(message->keep);
     EXPECT_EQ(read_message(keys, "forced 5 lock:r:1")->kind, Kind::forced);
     for (const char* payload : {"",
@@ -220,7 +221,9 @@ TEST(RedisMessages, are_read_and_nothing_else_is) {
                                 "released 1 lock:r:1 more",
                                 "freed 1 lock:r:1",
                                 "moved 1 lock:r:1",
-                                "moved 1 lock:r:1 2",
+                                "moved 1 lock:r:1 1",
+                                "moved 1 lock:r:1 x 1",
+                                "moved 1 lock:r:1 7 2",
                                 "released -1 lock:r:1"}) {
         EXPECT_FALSE(read_message(keys, payload)) << payload;
     }
