@@ -47,6 +47,7 @@ class _Flow:
         self.is_over = False  # the source has ended
         self.is_shut = False  # the sink was told
         self.is_orphan = False  # the sink is gone
+        self.has_lost = False  # bytes were thrown away
 
 
 class _Pair:
@@ -101,9 +102,13 @@ class Gate:
     # ---- settings
 
     def pass_all(self):
-        """Everything passes again, what was held first."""
+        """Everything passes again, what was held first. A connection that has lost bytes ends: TCP
+        never goes on behind a gap."""
         with self._change():
             self._refuses = False
+            for pair in list(self._pairs):
+                if any(flow.has_lost and not flow.is_orphan for flow in pair.flows.values()):
+                    self._end(pair)
             for settings in self._all(BOTH, only_current=False):
                 settings.mode, settings.delay, settings.budget = "pass", 0.0, None
 
@@ -252,7 +257,9 @@ class Gate:
             if not data:
                 flow.is_over = True
                 self._selector.unregister(flow.source)
-            elif flow.settings.mode != "drop":
+            elif flow.settings.mode == "drop":
+                flow.has_lost = True
+            else:
                 flow.waiting.append((time.monotonic() + flow.settings.delay, data))
 
     def _move_all(self):
@@ -273,6 +280,7 @@ class Gate:
     def _move(self, pair, direction, flow, now):
         settings = flow.settings
         if settings.mode == "drop" or flow.is_orphan:
+            flow.has_lost |= bool(flow.waiting or flow.out)
             flow.waiting.clear()
             flow.out.clear()
         elif settings.mode == "hold":
