@@ -31,6 +31,7 @@ test_packages=(
     "libgtest-dev:GoogleTest"
     "libgmock-dev:GoogleMock"
     "redis-server:the store that integration tests start for themselves"
+    "python3-redis:a stock client that integration tests use"
 )
 ci_packages=(
     "clang-14:second compiler, ThreadSanitizer, libFuzzer"

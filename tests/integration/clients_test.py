@@ -219,7 +219,8 @@ class NodeClients(harness.Case):
         """,
         "redis": """
             const {createClient} = require('redis');
-            const c = createClient({socket: {port}, password: 'secret', name: 'worker', database: 1});
+            const c = createClient(
+                {socket: {port}, password: 'secret', name: 'worker', database: 1});
             c.on('error', (e) => { console.log(String(e)); process.exit(1); });
             const ready = c.connect();
             const call = async (...words) => { await ready; return c.sendCommand(words); };

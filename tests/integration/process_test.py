@@ -85,7 +85,8 @@ class Configuration(harness.Case):
 class Start(harness.Case):
     def test_a_second_instance_is_refused_by_the_pid_of_the_first(self):
         first = self.latchd()
-        code, _, said = run("--listen", "127.0.0.1:0", "--node", f"{os.uname().nodename}:{first.port}",
+        name = f"{os.uname().nodename}:{first.port}"
+        code, _, said = run("--listen", "127.0.0.1:0", "--node", name,
                             "--state-dir", str(first.folder / "state"),
                             "--runtime-dir", str(first.folder / "run"), "--log-target", "stderr")
         self.assertEqual(code, UNAVAILABLE, said)

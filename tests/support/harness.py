@@ -292,7 +292,7 @@ class Latchd(Program):
         if self.open_files:
             command = ["/usr/bin/prlimit", f"--nofile={self.open_files}"] + command
         self.spawn(command, env=clean_environment() | self.environment)
-        said = self.wait_for(r"node\.started: .* serves locks on (\S+?),? .*as node (\S+?);").group(1)
+        said = self.wait_for(r"node\.started: .* serves locks on (\S+?),? ").group(1)
         if said.startswith("unix:"):
             self.address, self.port = said.removeprefix("unix:"), None
         else:
@@ -364,7 +364,7 @@ class Case(unittest.TestCase):
         self.addCleanup(self._end_all)
 
     def _end_all(self):
-        """Ends everything; a latchd that doesn't end by SIGTERM, or was reported, fails the test."""
+        """Ends everything; a latchd that SIGTERM doesn't end, or was reported, fails the test."""
         complaints = []
         for program in reversed(self.programs):
             if isinstance(program, Latchd):
