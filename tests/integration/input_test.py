@@ -88,6 +88,16 @@ class Requests(harness.Case):
         self.assert_error(client.ask("LOCK", "r", b"i" * 65_536), "ERR id")
         self.assertEqual(client.ask("PING"), b"PONG")
 
+    def test_nil_is_null_as_each_protocol_writes_it(self):
+        client = self.server.client()
+        self.lock(client, "r", "1")
+        for hello, null in ((2, b"$-1\r\n"), (3, b"_\r\n")):
+            client.ask("HELLO", hello)
+            client.send("LOCK", "r", "1")
+            self.assertEqual(client.read_bytes(), null)
+            client.send("LOCK", "r", "1", "WAIT", 10)
+            self.assertEqual(client.read_bytes(), null)
+
     def test_random_bytes_harm_nobody_else(self):
         bystander = self.server.client()
         for _ in range(200):
