@@ -13,7 +13,7 @@ using core::Status;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-LockKey key_of(int number) {
+LockKey numbered(int number) {
     return {ResourceName("order:settle"), LockId(std::to_string(number))};
 }
 
@@ -43,7 +43,7 @@ TEST_F(RedisDriver, does_not_believe_an_old_snapshot) {
     ASSERT_EQ(a.status(released), Status::granted);
     command({"SAVE"});
     ASSERT_EQ(a.status(a.release(released)), Status::released);
-    const auto later = a.reply(a.acquire(key_of(2)));
+    const auto later = a.reply(a.acquire(numbered(2)));
     server_.kill_hard();
     a.closed();
     server_.start();
@@ -60,7 +60,7 @@ TEST_F(RedisDriver, leaves_a_demoted_server_and_distrusts_it_when_it_is_back) {
     const auto first = a.opened();
     ASSERT_EQ(a.status(a.acquire()), Status::granted);
     command({"REPLICAOF", "127.0.0.1", "1"});
-    const auto refused = a.failure(a.acquire(key_of(2)));
+    const auto refused = a.failure(a.acquire(numbered(2)));
     EXPECT_EQ(refused.failure, Failure::refused);
     EXPECT_EQ(refused.text.rfind("READONLY", 0), 0u) << refused.text;
     a.closed();
@@ -195,7 +195,7 @@ TEST_F(RedisDriver, answers_each_operation_once_when_its_connection_is_cut) {
     StoreRun a(server_, "a");
     a.opened();
     std::vector<core::OperationId> ids;
-    for (int i = 0; i < 2'000; ++i) ids.push_back(a.submit(a.acquire(key_of(i))));
+    for (int i = 0; i < 2'000; ++i) ids.push_back(a.submit(a.acquire(numbered(i))));
     command({"CLIENT", "KILL", "TYPE", "normal"});
     int answered = 0;
     int doubtful = 0;
@@ -309,7 +309,7 @@ TEST_F(RedisDriver, warns_of_a_server_that_may_evict_locks) {
     EXPECT_EQ(a.health().warning.find("evicted"), std::string::npos);
     const auto probed = a.health().checks_ok;
     ASSERT_TRUE(a.run_until([&] { return a.health().checks_ok > probed; }));
-    for (int i = 0; i < 100; ++i) ASSERT_EQ(a.status(a.acquire(key_of(i))), Status::granted);
+    for (int i = 0; i < 100; ++i) ASSERT_EQ(a.status(a.acquire(numbered(i))), Status::granted);
     command({"CONFIG", "SET", "maxmemory", "1000000"});
     EXPECT_TRUE(a.run_until([&] {
         return a.health().warning.find("evicted") != std::string::npos;

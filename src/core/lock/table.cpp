@@ -9,32 +9,6 @@
 namespace latchd::core {
 namespace {
 
-struct Place {
-    KeptRecord record;
-    Timer timer;  // when the record is over
-    const LockKey* key = nullptr;
-};
-
-// A cancelled request id, or attempts of it that were undone before they came.
-struct Bar {
-    bool everything = false;
-    std::vector<Attempt> attempts;
-    Timer timer;
-    const std::pair<LockKey, RequestId>* key = nullptr;
-
-    [[nodiscard]] bool stops(const Attempt& attempt) const noexcept {
-        return everything || std::ranges::find(attempts, attempt) != attempts.end();
-    }
-};
-
-struct BarHash {
-    std::size_t operator()(const std::pair<LockKey, RequestId>& key) const noexcept {
-        return std::hash<LockKey>{}(key.first) * 31 + std::hash<RequestId>{}(key.second);
-    }
-};
-
-enum TimerKind : std::uint8_t { of_place, of_bar };
-
 Reply held(const KeptRecord& record, Time now) {
     return {Status::held, std::nullopt, record.lease_end + record.delay - now, record.fence};
 }
@@ -43,6 +17,32 @@ Reply held(const KeptRecord& record, Time now) {
 
 class Table::Impl {
 public:
+    struct Place {
+        KeptRecord record;
+        Timer timer;  // when the record is over
+        const LockKey* key = nullptr;
+    };
+
+    // A cancelled request id, or attempts of it that were undone before they came.
+    struct Bar {
+        bool everything = false;
+        std::vector<Attempt> attempts;
+        Timer timer;
+        const std::pair<LockKey, RequestId>* key = nullptr;
+
+        [[nodiscard]] bool stops(const Attempt& attempt) const noexcept {
+            return everything || std::ranges::find(attempts, attempt) != attempts.end();
+        }
+    };
+
+    struct BarHash {
+        std::size_t operator()(const std::pair<LockKey, RequestId>& key) const noexcept {
+            return std::hash<LockKey>{}(key.first) * 31 + std::hash<RequestId>{}(key.second);
+        }
+    };
+
+    enum TimerKind : std::uint8_t { of_place, of_bar };
+
     Impl(Epoch epoch, std::uint32_t counter) : epoch_(epoch), counter_(counter) {}
 
     Reply acquire(Time now, const Acquire& wish);
@@ -123,7 +123,7 @@ void Table::Impl::pass_to(const LockKey& key, KeptRecord& record, const NodeName
     record.node = node;
 }
 
-Bar& Table::Impl::bar(const LockKey& key, const RequestId& request, Time until) {
+Table::Impl::Bar& Table::Impl::bar(const LockKey& key, const RequestId& request, Time until) {
     const auto [it, is_new] = bars_.try_emplace({key, request});
     Bar& bar = it->second;
     if (is_new) {

@@ -17,7 +17,7 @@
 namespace latchd::test {
 namespace {
 
-bool has(const std::string& text, std::string_view part) {
+bool contains(const std::string& text, std::string_view part) {
     return text.find(part) != std::string::npos;
 }
 
@@ -79,19 +79,19 @@ TEST(Pressure, a_subscriber_that_does_not_read_is_closed_and_the_others_are_serv
     Peer quick(node);
     Peer holder(node);
     const std::string subscribe = request({"SUBSCRIBE", "latchd:events:a"});
-    EXPECT_TRUE(has(slow.ask(subscribe), "subscribe"));
-    EXPECT_TRUE(has(quick.ask(subscribe), "subscribe"));
+    EXPECT_TRUE(contains(slow.ask(subscribe), "subscribe"));
+    EXPECT_TRUE(contains(quick.ask(subscribe), "subscribe"));
     // Each FORCEUNLOCK is an event.
     const std::string id(100, 'x');
     std::size_t events = 0;
     const bool closed = node.wait_for([&] {
-        EXPECT_TRUE(has(holder.ask(request({"LOCK", "a", id}), "redis\r\n"), "*5"));
+        EXPECT_TRUE(contains(holder.ask(request({"LOCK", "a", id}), "redis\r\n"), "*5"));
         EXPECT_EQ(holder.ask(request({"FORCEUNLOCK", "a", id})), ":1\r\n");
         const std::string got = quick.read_ready();
         for (std::size_t at = 0; (at = got.find("$7\r\nmessage", at)) != std::string::npos; ++at) {
             ++events;
         }
-        return has(holder.ask(request({"INFO", "clients"})), "connected_clients:2");
+        return contains(holder.ask(request({"INFO", "clients"})), "connected_clients:2");
     });
     EXPECT_TRUE(closed) << events << " events\n" << holder.ask(request({"CLIENT", "LIST"}));
     EXPECT_GT(events, 100u);
@@ -108,11 +108,11 @@ TEST(Pressure, a_client_over_the_limit_is_told_so_and_room_is_used_again) {
     EXPECT_EQ(third.read_all(), "-ERR max number of clients reached\r\n");
     second.reset();
     ASSERT_TRUE(node.wait_for([&] {
-        return has(first.ask(request({"INFO", "clients"})), "connected_clients:1");
+        return contains(first.ask(request({"INFO", "clients"})), "connected_clients:1");
     }));
     Peer fourth(node);
     EXPECT_EQ(fourth.ask(request({"PING"})), "+PONG\r\n");
-    EXPECT_TRUE(has(first.ask(request({"INFO", "stats"})), "rejected_connections:1"));
+    EXPECT_TRUE(contains(first.ask(request({"INFO", "stats"})), "rejected_connections:1"));
 }
 
 // Takes every descriptor up to a limit, as long as it lives.
