@@ -21,6 +21,7 @@ public:
         : configuration_(configuration), options_(configuration.options) {}
 
     void check_all() {
+        check_cluster();
         check_listeners();
         check_limits();
         check_locks();
@@ -58,6 +59,20 @@ private:
                                     in_quotes(elements[i].name) + " is already used" +
                                         (line > 0 ? " at line " + std::to_string(line) : ""));
         }
+    }
+
+    // Keys in Redis are `cluster:lock:…`, those of the default cluster `lock:…`: the first part
+    // must tell them apart.
+    void check_cluster() {
+        const std::string& name = options_.cluster;
+        if (name.find(':') == std::string::npos && name != "lock" && name != "bar" &&
+            name != "latchd") {
+            return;
+        }
+        configuration_.error_at("cluster",
+                                in_quotes(name) +
+                                    " would share keys with another cluster: a name "
+                                    "without `:`, and not lock, bar or latchd, is needed");
     }
 
     void check_listeners() {

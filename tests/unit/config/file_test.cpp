@@ -141,6 +141,14 @@ const BadInput bad_inputs[] = {
      "log:\n  <<: {level: info}\n",
      "3:3: merge keys ('<<') are not supported; write the keys out"},
     {"anchor", "cluster: &a b\n", "2:10: anchors ('&name') are not supported; write the value out"},
+    {"cluster_of_keys",
+     "cluster: lock\n",
+     "2:10: cluster: 'lock' would share keys with another cluster: a name without `:`, and not "
+     "lock, bar or latchd, is needed"},
+    {"cluster_with_colon",
+     "cluster: a:lock\n",
+     "2:10: cluster: 'a:lock' would share keys with another cluster: a name without `:`, and not "
+     "lock, bar or latchd, is needed"},
     {"tag", "cluster: !!str b\n", "2:10: tags ('!name') are not supported"},
     {"complex_key", "? [a, b]\n: c\n", "2:3: a key must be a word"},
     {"list_for_section", "log: [a]\n", "2:6: log: must be a section, here is a list"},
