@@ -43,7 +43,6 @@ void Writer::bulk(std::string_view bytes) { append_bulk(out_, bytes); }
 
 void Writer::null() { out_.append(is_resp3() ? "_\r\n" : "$-1\r\n"); }
 
-
 void Writer::boolean(bool value) {
     if (is_resp3()) {
         out_.append(value ? "#t\r\n" : "#f\r\n");

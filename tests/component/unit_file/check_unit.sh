@@ -9,7 +9,7 @@ command -v systemd-analyze >/dev/null || exit 77
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 # verify looks whether the program is there.
-sed "s|/usr/sbin/latchd|$2|" "$1" >"$folder/latchd.service"
+sed "s|/usr/sbin/latchd|$(readlink -f "$2")|" "$1" >"$folder/latchd.service"
 complaints=$(systemd-analyze verify "$folder/latchd.service" 2>&1 | grep 'latchd.service' || true)
 if [ -n "$complaints" ]; then
     echo "$complaints"

@@ -52,8 +52,8 @@ struct NodeMessage {
     Kind kind = Kind::released;
     LockKey key;
     Fence fence = 0;
-    RequestId request;  // cancelled
-    bool keep = false;  // moved: the other node renews it from now on
+    RequestId request;          // cancelled
+    bool keep = false;          // moved: the other node renews it from now on
     std::uint64_t version = 0;  // moved: of the record that the other node has
 };
 // The message channel was away: messages may have been missed.
