@@ -152,7 +152,8 @@ std::int64_t kill(Context& context, const KillFilter& filter) {
     if (!victims.empty()) {
         std::string text = "CLIENT KILL by " + context.client.peer + " ended ";
         append_number(text, victims.size());
-        context.host().note({core::Notice::Level::info, "client.killed", text + " connections"});
+        context.host().note(
+            {core::Notice::Level::info, "audit.client_killed", text + " connections"});
     }
     return static_cast<std::int64_t>(victims.size());
 }

@@ -78,7 +78,7 @@ void run_stores(Context& context) {
 void run_drain(Context& context) {
     if (const auto refusal = context.host().drain()) return context.error("ERR " + *refusal);
     context.host().note(
-        {core::Notice::Level::info, "node.drain_asked", "LATCHD DRAIN by " + context.client.peer});
+        {core::Notice::Level::info, "audit.drain", "LATCHD DRAIN by " + context.client.peer});
     context.ok();
 }
 

@@ -94,7 +94,7 @@ Complaint apply_setting(const Options& limits,
 
 void note(Context& context, std::string text) {
     context.host().note({core::Notice::Level::info,
-                         "resource.changed",
+                         "audit.resource",
                          std::move(text) + " by " + context.client.peer});
 }
 

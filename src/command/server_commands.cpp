@@ -127,7 +127,7 @@ void run_shutdown(Context& context) {
         return context.error("ERR " + *refusal);
     }
     context.host().note(
-        {core::Notice::Level::info, "node.shutdown_asked", "SHUTDOWN by " + context.client.peer});
+        {core::Notice::Level::info, "audit.shutdown", "SHUTDOWN by " + context.client.peer});
     // As in Redis, success is the end of the connection and no reply.
     context.close_after_reply();
 }

@@ -33,7 +33,8 @@ struct LogOptions {
     Target target = Target::automatic;
     std::string path;  // of the file
     // At most `burst` lines of one event id in `window`, the rest are counted and summed up in
-    // one line. Debug lines are never suppressed: who asked for them wants all.
+    // one line. Debug lines are never suppressed: who asked for them wants all. Nor are those
+    // whose id begins with "audit.": what an administrator did is worth its line.
     std::uint32_t burst = 10;
     std::chrono::milliseconds window = std::chrono::seconds(5);
 };

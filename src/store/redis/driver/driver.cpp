@@ -131,11 +131,15 @@ void Driver::lost(const std::string& reason) {
     if (is_doubtful && client_id_ != 0) {
         former_.push_back({server_.identity.run_id, client_id_});
     }
+    // A server that stays away in the same way is one line.
+    const bool is_news = is_connected_ || reason != last_error_;
     forget_link();
     last_error_ = reason;
-    telemetry::log(Level::warning,
-                   "store.connection_lost",
-                   options_.name + " (" + address() + "): " + reason + "; connecting again");
+    if (is_news) {
+        telemetry::log(Level::warning,
+                       "store.connection_lost",
+                       options_.name + " (" + address() + "): " + reason + "; connecting again");
+    }
     tell(authority::ConnectionLost{reason});
     fail_unanswered(std::move(unanswered), sent);
     fail_held(reason);
