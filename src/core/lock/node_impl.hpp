@@ -176,6 +176,7 @@ public:
     void on_timer(Lock& lock);
     void rearm(Lock& lock);
     [[nodiscard]] Time told_end(Time sent, Duration left) const noexcept;
+    [[nodiscard]] Duration kept_left(Duration left) const noexcept;
     [[nodiscard]] bool is_kept(const Lock& lock) const noexcept;
     [[nodiscard]] bool knows_held(const Lock& lock) const noexcept;
 

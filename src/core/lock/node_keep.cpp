@@ -22,6 +22,12 @@ Time Node::Impl::told_end(Time sent, Duration left) const noexcept {
     return sent + left - left / 1000 - margin_;
 }
 
+// What a store has to keep for a holder that was told `left`: the inverse of told_end().
+Duration Node::Impl::kept_left(Duration left) const noexcept {
+    if (margin_ == Duration::zero()) return left;
+    return left + margin_ + (left + margin_) / 999 + Duration(1);
+}
+
 bool Node::Impl::is_kept(const Lock& lock) const noexcept {
     return std::ranges::any_of(lock.holders, &Holder::keep);
 }

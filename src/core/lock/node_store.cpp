@@ -192,6 +192,9 @@ void Node::Impl::restore_all() {
     }
     for (Lock* const lock : locks) {
         Restore wish{to_record(*lock->key, *lock->record, now_), !shared_};
+        GrantRecord& record = wish.record;
+        record.left = kept_left(record.left);
+        if (record.hard_left) record.left = std::min(record.left, *record.hard_left);
         Task& task = add_task(Task::Kind::restore, std::move(wish), lock, std::nullopt);
         task.try_until = lock->record->lease_end;
         start(task);
