@@ -171,7 +171,6 @@ public:
     void stop_keeping(Lock& lock, Holder& holder);
     void lease_ended(Lock& lock, const char* reason);
     void kept(Task& task, Reply& reply, Time sent);
-    void let_go(Lock& lock, const Token& token);
     void renew_kept(Lock& lock);
     void on_timer(Lock& lock);
     void rearm(Lock& lock);

@@ -152,14 +152,6 @@ void Node::Impl::renew_kept(Lock& lock) {
     start(task);
 }
 
-// Takes a hold out of the store that nobody here has.
-void Node::Impl::let_go(Lock& lock, const Token& token) {
-    Release wish{*lock.key, token, options_.name, std::nullopt};
-    Task& task = add_task(Task::Kind::unlock, std::move(wish), &lock, std::nullopt);
-    task.try_until = now_ + options_.ttl_max;
-    start(task);
-}
-
 void Node::Impl::kept(Task& task, Reply& reply, Time sent) {
     Lock& lock = *task.lock;
     lock.renewing = false;
@@ -168,8 +160,9 @@ void Node::Impl::kept(Task& task, Reply& reply, Time sent) {
     switch (reply.status) {
         case Status::renewed:
             // A release that was sent behind this renewal has the last word. A lock that was told
-            // lost meanwhile, a margin before its end in the store, has nobody left.
-            if (!here) return let_go(lock, token);
+            // lost meanwhile is left to its lease: its client may have renewed it through another
+            // node or connection, and relies on that.
+            if (!here) return;
             ++counts_.renewed;
             keep_record(lock, *reply.record, sent);
             return;
