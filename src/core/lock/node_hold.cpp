@@ -112,7 +112,10 @@ void Node::Impl::on(RenewCommand&& command) {
     Renew wish{command.key, command.token, options_.name, std::nullopt, command.keep};
     if (command.ttl) wish.ttl = std::min(*command.ttl, options_.ttl_max);
     Task& task = add_task(Task::Kind::renew, std::move(wish), &lock, command.ticket);
-    task.keep = command.keep;
+    if (command.keep) {
+        task.keeper = command.ticket.client;
+        taking_over_.emplace(*task.keeper, &task);
+    }
     task.client = std::move(command.client);
     start(task);
 }
@@ -123,7 +126,7 @@ void Node::Impl::renewed(Task& task, Reply& reply, Time sent) {
     if (reply.status == Status::renewed) {
         ++counts_.renewed;
         keep_record(lock, *reply.record, sent);
-        if (task.ticket && task.keep) {
+        if (task.ticket && task.keeper) {
             set_holder(lock, {token, task.ticket->client, true, false, std::nullopt});
         }
         const Duration left = lock.record->lease_end - now_;
@@ -274,10 +277,18 @@ void Node::Impl::on(ClientGone&& event) {
         waiting_clients_.erase(it);
         for (Request* const request : requests) client_left(*request);
     }
+    // What its RENEW KEEP comes to, nobody is there to renew for.
+    const auto [first, last] = taking_over_.equal_range(event.client);
+    for (auto each = first; each != last; ++each) {
+        each->second->keeper.reset();
+        std::get<Renew>(each->second->operation).keep = false;  // where it was not sent yet
+    }
+    taking_over_.erase(first, last);
     const auto it = keeping_clients_.find(event.client);
     if (it == keeping_clients_.end()) return;
-    const std::unordered_set<Lock*> locks = std::move(it->second);
+    std::vector<Lock*> locks(it->second.begin(), it->second.end());
     keeping_clients_.erase(it);
+    std::ranges::sort(locks, {}, [](const Lock* lock) { return *lock->key; });  // as every run does
     for (Lock* const lock : locks) {
         std::vector<Token> to_release;
         for (Holder& holder : lock->holders) {

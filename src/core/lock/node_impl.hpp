@@ -104,7 +104,7 @@ struct Task {
     bool doubtful = false;   // was sent once, and the answer is lost
     bool had_token = false;  // unlock: the record of this node had it
     bool explain = false;    // info
-    bool keep = false;       // renew: KEEP
+    std::optional<ClientId> keeper;  // renew: KEEP, for this client
     Fence fence = 0;         // fence
     ClientName client;
 };
@@ -251,6 +251,7 @@ public:
     std::unordered_map<std::uint64_t, Flight> flights_;
     std::unordered_map<ClientId, std::vector<Request*>> waiting_clients_;
     std::unordered_map<ClientId, std::unordered_set<Lock*>> keeping_clients_;
+    std::unordered_multimap<ClientId, Task*> taking_over_;  // RENEW KEEP under way
     std::unordered_map<Token, std::pair<std::int64_t, Time>> remembered_;
     std::deque<std::pair<Time, Token>> remembered_order_;
     std::uint64_t operations_ = 0;

@@ -68,6 +68,11 @@ void Node::Impl::start(Task& task, Request* then) {
 void Node::Impl::finish(Task& task) {
     Lock* const lock = task.lock;
     deadlines_.disarm(task.timer);
+    if (task.keeper) {
+        const auto [first, last] = taking_over_.equal_range(*task.keeper);
+        taking_over_.erase(
+            std::find_if(first, last, [&](const auto& entry) { return entry.second == &task; }));
+    }
     tasks_.erase(task.self);
     if (lock == nullptr) return;
     --lock->busy;
