@@ -77,7 +77,12 @@ void Node::Impl::unlocked(Task& task, const Reply& reply) {
     }
     // The doubtful release may have been the one that did it.
     const bool gone = reply.status == Status::not_held || reply.status == Status::held_by_other;
-    if (gone && task.doubtful && task.had_token) value = 1;
+    if (gone && task.doubtful && task.had_token) {
+        const bool is_still_held = reply.status == Status::held_by_other && lock.record &&
+                                   lock.record->fence == reply.fence_seen &&
+                                   lock.record->holds.size() > 1;
+        value = is_still_held ? 2 : 1;
+    }
     if (const auto before = remembered(token); gone && before && *before != lost_maxhold) {
         value = *before;  // the same UNLOCK was under way twice
     }
