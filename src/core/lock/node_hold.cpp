@@ -303,14 +303,9 @@ void Node::Impl::on(ClientGone&& event) {
             if (holder.release_on_close) to_release.push_back(holder.token);
         }
         for (const Token& token : to_release) {
-            Release wish{*lock->key, token, options_.name, std::nullopt};
-            Task& task = add_task(Task::Kind::unlock, std::move(wish), lock, std::nullopt);
-            task.had_token = true;
-            task.try_until = now_ + options_.ttl_max;
-            if (lock->record && lock->record->holds.size() == 1) lock->releasing = true;
-            start(task);
+            give_back(*lock, token, now_ + options_.ttl_max + options_.answer_max);
         }
-        rearm(*lock);
+        settle(*lock);
     }
 }
 

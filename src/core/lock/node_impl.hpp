@@ -167,6 +167,7 @@ public:
     void keep_record(Lock& lock, GrantRecord& record, Time sent);
     void drop_record(Lock& lock);
     void forget_hold(Lock& lock, const Token& token);
+    void give_back(Lock& lock, const Token& token, Time try_until);
     void set_holder(Lock& lock, Holder holder);
     void stop_keeping(Lock& lock, Holder& holder);
     void lease_ended(Lock& lock, const char* reason);

@@ -123,6 +123,24 @@ void Node::Impl::stop_keeping(Lock& lock, Holder& holder) {
     if (it->second.empty()) keeping_clients_.erase(it);
 }
 
+// ONCLOSE RELEASE: takes out what connections of this node got. If the same LOCK was sent again
+// through another node, its attempt there keeps the hold.
+void Node::Impl::give_back(Lock& lock, const Token& token, Time try_until) {
+    if (!lock.record || lock.record->find(token) == nullptr) return;
+    const KeptHold hold = *lock.record->find(token);
+    for (const Attempt& attempt : hold.attempts) {
+        if (attempt.incarnation != options_.incarnation) continue;
+        Undo wish{*lock.key, hold.request, attempt, options_.name, std::nullopt};
+        Task& task = add_task(Task::Kind::undo, std::move(wish), &lock, std::nullopt);
+        task.try_until = try_until;
+        start(task);
+    }
+    ++counts_.released;
+    const bool is_last = lock.record->holds.size() == 1;
+    forget_hold(lock, token);
+    if (is_last) drop_record(lock);
+}
+
 // The grant is over without an UNLOCK, by this node's clock or by the store's word.
 void Node::Impl::lease_ended(Lock& lock, const char* reason) {
     const KeptRecord& record = *lock.record;

@@ -333,14 +333,8 @@ void Node::Impl::on(DrainStarted&&) {
         for (const Holder& holder : lock->holders) {
             if (holder.keep && holder.release_on_close) to_release.push_back(holder.token);
         }
-        for (const Token& token : to_release) {
-            Release wish{*lock->key, token, options_.name, std::nullopt};
-            Task& task = add_task(Task::Kind::unlock, std::move(wish), lock, std::nullopt);
-            task.had_token = true;
-            task.try_until = drain_by_;
-            start(task);
-        }
-        if (to_release.size() < lock->record->holds.size() && !lock->renewing) renew_kept(*lock);
+        for (const Token& token : to_release) give_back(*lock, token, drain_by_);
+        if (lock->record && is_kept(*lock) && !lock->renewing) renew_kept(*lock);
     }
 }
 
