@@ -128,9 +128,8 @@ void lock_view(const core::LockView& view, bool explain, resp::Writer& reply) {
     field(reply, "keep", view.keep ? 1 : 0);
     field(reply, "waiters", view.waiters);
     field(reply, "tier", view.tier);
-    // Last, so that what is above stays where it was when more is added.
-    if (explain) explanation(view, reply);
     field(reply, "epoch", view.epoch);
+    if (explain) explanation(view, reply);
 }
 
 void list_row(const core::LockView& view, resp::Writer& reply) {
