@@ -166,7 +166,9 @@ class History:
             if o.returned is None:
                 continue
             if o.is_error:
-                allowed = self._errors[o.verb] + (("ERR cancelled",) if o.verb == "LOCK" else ())
+                allowed = self._errors[o.verb]
+                if "REQ" in o.options:
+                    allowed += ("ERR cancelled", "ERR superseded")
                 if not o.reply.startswith(allowed + tuple(o.options.get("may_say", ()))):
                     found.append(f"an answer that no table has: {o}")
                 if o.verb == "LOCK" and o.reply.startswith("UNCERTAIN") and " req=" not in o.reply:

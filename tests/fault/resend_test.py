@@ -72,7 +72,7 @@ class Resend(FaultCase):
         # while later sendings adopt the grant through node b and a.
         for round_ in range(20 if FULL else 5):
             name = f"undone{round_}"
-            self.gate_.delay(self.random.choice((30, 100, 250)))
+            self.gate_.delay(self.random.choice((30, 100, 200)))
             reply = self.send_again_and_again(name, lambda: self.random.uniform(0.005, 0.06))
             self.assert_one_hold(name, reply)
             self.assert_is_never_freed_under_its_holder(name, reply, 0.8)
