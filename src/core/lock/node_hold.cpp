@@ -9,6 +9,7 @@
 #include "node_impl.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace latchd::core {
@@ -244,21 +245,20 @@ void Node::Impl::on(NodeMessage&& message) {
         return cancel_here(message.key, message.request);
     }
     Lock* const lock = find(message.key);
-    if (lock == nullptr || !lock->record || lock->record->fence != message.fence) return;
+    if (lock == nullptr) return;
+    // Answers and messages come by different connections: either may be newer.
+    const bool is_moved = message.kind == NodeMessage::Kind::moved;
+    lock->moved_fence = message.fence;
+    lock->moved_version = is_moved ? message.version : std::numeric_limits<std::uint64_t>::max();
+    if (!is_elsewhere(*lock)) return;
     switch (message.kind) {
         case NodeMessage::Kind::moved:
-            // Answers and messages come by different connections: this node's may be newer.
-            if (message.version <= lock->record->version) return;
             if (message.keep) {
                 for (Holder& holder : lock->holders) stop_keeping(*lock, holder);
             }
             // Its lease and holds are another node's knowledge now, and so is its end: whoever
             // waits has to ask. A record that stayed would be put back into a store that was
-            // replaced, when the lock was long released through the other node.
-            if (!is_kept(*lock)) {
-                drop_record(*lock);
-                break;
-            }
+            // replaced, when the lock was long released through the other node: settle() drops it.
             lock->confirmed_at = Time::min();
             lock->check_at = now_;
             lock->keep_at = now_;  // renewed from here, and so this node's again

@@ -69,6 +69,9 @@ struct Lock {
     Duration check_interval{};
     Time keep_at{};
     Fence fence_seen = 0;    // of a holder elsewhere
+    // What other nodes said: records of this grant below this version are theirs, or nobody's.
+    Fence moved_fence = 0;
+    std::uint64_t moved_version = 0;
     std::uint32_t busy = 0;  // operations under way or parked that point here
     Timer timer;
     bool releasing = false;  // a release of its last hold is under way
@@ -178,6 +181,7 @@ public:
     [[nodiscard]] Time told_end(Time sent, Duration left) const noexcept;
     [[nodiscard]] Duration kept_left(Duration left) const noexcept;
     [[nodiscard]] bool is_kept(const Lock& lock) const noexcept;
+    [[nodiscard]] bool is_elsewhere(const Lock& lock) const noexcept;
     [[nodiscard]] bool knows_held(const Lock& lock) const noexcept;
 
     // node_store.cpp: operations, doubts, opening and closing, drain

@@ -32,6 +32,12 @@ bool Node::Impl::is_kept(const Lock& lock) const noexcept {
     return std::ranges::any_of(lock.holders, &Holder::keep);
 }
 
+// A message may have overtaken the answer that the record came with.
+bool Node::Impl::is_elsewhere(const Lock& lock) const noexcept {
+    return lock.record && lock.record->fence == lock.moved_fence &&
+           lock.record->version < lock.moved_version;
+}
+
 bool Node::Impl::knows_held(const Lock& lock) const noexcept {
     return lock.record && lock.record->is_leased(now_) && !lock.releasing &&
            lock.confirmed_at > messages_since_;

@@ -216,6 +216,7 @@ void Node::Impl::ask(Request& request, bool join_only) {
 
 // A lock's next move: its head asks, if it may; its deadline is set; or it is forgotten.
 void Node::Impl::settle(Lock& lock) {
+    if (is_elsewhere(lock) && !is_kept(lock)) drop_record(lock);
     Request* const first = head(lock);
     if (first != nullptr && first->stage == Request::Stage::idle && may_ask(lock)) {
         ask(*first, false);

@@ -118,6 +118,26 @@ TEST(NodeFault, a_message_older_than_the_record_takes_nothing_away) {
     EXPECT_EQ(b.node.counts().held, 0u);
 }
 
+// The answer to LOCK was overtaken by what became of the grant through another node.
+TEST(NodeFault, a_record_that_comes_after_the_message_is_not_kept) {
+    for (const auto kind : {core::NodeMessage::Kind::moved, core::NodeMessage::Kind::released}) {
+        World world;
+        Member& a = world.at(0);
+        a.link = Link::frozen;
+        const auto ticket = a.send(1, lock());
+        core::NodeMessage message;
+        message.kind = kind;
+        message.key = key();
+        message.fence = make_fence(world.table.epoch(), world.table.counter() + 1);
+        message.version = 2;
+        a.feed(core::Event(message));
+        a.thaw();
+        ASSERT_EQ(granted(a.outcome(ticket)).fence, message.fence);
+        EXPECT_EQ(a.node.counts().held, 0u);
+        EXPECT_TRUE(a.journal.empty());
+    }
+}
+
 // KEEP goes on where its client is, whoever else renewed once.
 TEST(NodeFault, a_kept_lock_that_was_renewed_elsewhere_comes_back_to_its_keeper) {
     World world(2);
