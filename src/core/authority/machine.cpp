@@ -153,6 +153,10 @@ std::string Machine::foreign_marker(const Sight& sight) const {
 
 std::string Machine::why_not_settling(const Record& record) const {
     if (!is_same_store(record.store)) return "another process since it was settled";
+    if (record.epoch <= known_.epoch) {
+        // By a node that does not know it: its fences would be given a second time.
+        return "epoch " + std::to_string(record.epoch) + " was open before";
+    }
     if (record.epoch < highest_)
         return "the record is older than epoch " + std::to_string(highest_);
     return {};
@@ -170,8 +174,10 @@ std::string Machine::why_not_serve(const Sight& sight) const {
         marker.run_id != record.store.run_id) {
         return "the marker is of another opening";
     }
-    const bool was_served =
-        last_served_ && last_served_->epoch == record.epoch && last_served_->nonce == record.nonce;
+    const bool was_served = last_served_ && last_served_->epoch == record.epoch;
+    if (was_served && last_served_->nonce != record.nonce) {
+        return "the epoch was opened a second time";
+    }
     if (was_served && marker.counter < counter_seen_) return "the fence counter went back";
     if (wish_ && wish_->after == record.epoch) return wish_->reason;
     return {};

@@ -364,5 +364,37 @@ TEST(Authority, tries_again_after_a_refused_attempt) {
     EXPECT_EQ(a.machine.state(), State::serving);
 }
 
+TEST(Authority, does_not_let_an_epoch_that_it_served_begin_again) {
+    // The store lost everything, and the node that settles has never heard of the last epoch.
+    FakeStore store;
+    Fleet1 a;
+    ASSERT_TRUE(a.serve(store));
+    const Epoch served = a.machine.epoch();
+    store.sight = Sight{};
+    Fleet1 b(Known{ClusterUuid(a.find<Serve>()->record.uuid), served - 1}, 'B');
+    b.step(Identified{store.identity});
+    b.step(Seen{});
+    ASSERT_NE(b.find<Settle>(), nullptr);
+    ASSERT_EQ(b.find<Settle>()->next.epoch, served);
+    store.settle(*b.find<Settle>());
+    a.step(Doubted{Doubted::Kind::stale});
+    EXPECT_TRUE(a.answer(store));
+    ASSERT_TRUE(store.sight.record.has_value());
+    EXPECT_EQ(store.sight.record->epoch, served + 1);
+}
+
+TEST(Authority, does_not_serve_an_epoch_that_was_opened_a_second_time) {
+    FakeStore store;
+    Fleet1 a;
+    ASSERT_TRUE(a.serve(store));
+    const Epoch served = a.machine.epoch();
+    store.sight.record->nonce = Nonce("another");
+    store.sight.marker->nonce = Nonce("another");
+    a.step(Doubted{Doubted::Kind::stale});
+    a.answer(store);
+    EXPECT_NE(a.machine.state(), State::serving);
+    EXPECT_EQ(store.sight.record->epoch, served + 1);
+}
+
 }  // namespace
 }  // namespace latchd::core::authority
