@@ -193,7 +193,11 @@ void Node::Impl::restore_all() {
     restore_wanted_ = false;
     std::vector<Lock*> locks;
     for (auto& [key, lock] : locks_) {
-        if (lock.record && lock.record->is_leased(now_) && !lock.releasing) locks.push_back(&lock);
+        if (!lock.record || !lock.record->is_leased(now_) || lock.releasing) continue;
+        // A shared store that kept this very grant all along knows better: it may have been
+        // released through another node while this one was away.
+        if (shared_ && epoch_of(lock.record->fence) == epoch_) continue;
+        locks.push_back(&lock);
     }
     for (Lock* const lock : locks) {
         Restore wish{to_record(*lock->key, *lock->record, now_), !shared_};

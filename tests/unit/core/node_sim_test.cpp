@@ -97,6 +97,21 @@ TEST(NodeSim, a_late_renewal_never_ends_what_was_renewed_through_another_node) {
     EXPECT_EQ(got(b, b.send(2, unlock(grant.token.str()))), "1");
 }
 
+// seed 1548: what had been released through another node came back with the journal.
+TEST(NodeSim, a_restarted_node_puts_nothing_back_into_a_store_that_never_lost_it) {
+    World world(2);
+    Member& b = world.at(1);
+    const core::Granted grant = granted(world.at(0).outcome(world.at(0).send(1, lock())));
+    std::vector<core::GrantRecord> records;
+    for (const auto& [k, record] : world.at(0).journal) records.push_back(record);
+    EXPECT_EQ(got(b, b.send(2, unlock(grant.token.str()))), "1");
+    Member again(world, "a");
+    again.feed(core::Restarted{records});
+    again.open();
+    EXPECT_EQ(world.table.size(), 0u);
+    EXPECT_EQ(got(again, again.send(3, lock())), "granted");
+}
+
 // seed 522: the release of one hold was sent twice, and the record of all holds was dropped.
 TEST(NodeSim, a_doubtful_release_of_one_of_two_holds_leaves_the_other) {
     World world;
