@@ -155,7 +155,8 @@ private:
 
     void flush(Connection& c) {
         while (!c.out.empty()) {
-            const ssize_t sent = send(c.fd, c.out.data(), c.out.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+            const ssize_t sent =
+                send(c.fd, c.out.data(), c.out.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
             if (sent <= 0) return;  // what ended it is seen by receive()
             c.out.erase(0, static_cast<std::size_t>(sent));
         }

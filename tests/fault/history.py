@@ -155,7 +155,8 @@ class History:
                 and o.returned - o.called > o.deadline + NOISE * slowness]
 
     # What each command may say on a bad day.
-    _errors = {"LOCK": ("NOSTORE ", "UNCERTAIN max_ms="), "UNLOCK": ("NOSTORE ", "UNCERTAIN max_ms="),
+    _errors = {"LOCK": ("NOSTORE ", "UNCERTAIN max_ms="),
+               "UNLOCK": ("NOSTORE ", "UNCERTAIN max_ms="),
                "RENEW": ("NOSTORE ", "UNCERTAIN max_ms=", "LOST maxhold", "LIMIT maxrenew"),
                "CANCEL": ("NOSTORE ", "UNCERTAIN max_ms=")}
 

@@ -74,7 +74,8 @@ class Checker(unittest.TestCase):
                             grant(1.3, 1.31, 3))
 
     def test_a_grant_that_comes_while_the_unlock_is_under_way_is_good(self):
-        self.assert_is_good(grant(0, 0.01, 1), unlock(0.2, 0.4, b"t1"), grant(0.1, 0.3, 2, WAIT=500))
+        self.assert_is_good(grant(0, 0.01, 1), unlock(0.2, 0.4, b"t1"),
+                            grant(0.1, 0.3, 2, WAIT=500))
 
     def test_a_fence_that_falls_or_stays_is_found(self):
         self.assert_finds("the fence fell", grant(0, 0.01, 7), unlock(0.2, 0.21, b"t7"),

@@ -173,7 +173,8 @@ class RedisStopped(FaultCase):
         threads = []
         for i in range(4):
             actor = self.actor(node, f"client{i}")
-            thread = threading.Thread(target=actor.lock, args=("order", str(i)), kwargs={"PX": 20_000})
+            thread = threading.Thread(target=actor.lock, args=("order", str(i)),
+                                      kwargs={"PX": 20_000})
             thread.start()
             threads.append(thread)
         for thread in threads:

@@ -51,15 +51,16 @@ class SlowStore(FaultCase):
         self.assert_all_is_well(nodes, redis)
 
     def test_five_milliseconds(self):
-        self.cycles(5, 20_000 if FULL else 2000, 24, ttls=(100, 110, 150, 300), waits=(0, 1, 5, 20, 60))
+        self.cycles(5, 20_000 if FULL else 2000, 24, ttls=(100, 110, 150, 300),
+                    waits=(0, 1, 5, 20, 60))
 
     def test_fifty_milliseconds(self):
         self.cycles(50, 10_000 if FULL else 1000, 40, ttls=(150, 200, 300, 600),
-                    waits=(0, 1, 50, 100, 200))
+                    waits=(0, 1, 50, 100, 200), locks=60)
 
     def test_two_hundred_milliseconds(self):
         self.cycles(200, 3000 if FULL else 300, 40, ttls=(100, 400, 500, 1000),
-                    waits=(0, 100, 400, 800))
+                    waits=(0, 100, 400, 800), locks=40)
 
 
 if __name__ == "__main__":
