@@ -1,0 +1,271 @@
+// SPDX-FileCopyrightText: 2026 The latchd authors
+// SPDX-License-Identifier: Apache-2.0
+// The ways between clients, nodes and the store.
+#include "world.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace latchd::sim {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// ---- nodes and the store ---------------------------------------------------------------------
+
+Duration World::way_to_store(std::size_t node) {
+    const Way& way = ways_[node];
+    Duration delay = random.between(microseconds(60), microseconds(700));
+    if (random.chance(2)) delay += random.between(milliseconds(1), milliseconds(80));
+    if (now() < way.slow_until) delay = random.between(milliseconds(25), milliseconds(450));
+    if (now() < way.stalled_until) delay += way.stalled_until - now();
+    return delay;
+}
+
+void World::slow_way(std::size_t node, Moment until) {
+    ways_[node].slow_until = std::max(ways_[node].slow_until, until);
+}
+
+void World::stall_way(std::size_t node, Moment until) {
+    ways_[node].stalled_until = std::max(ways_[node].stalled_until, until);
+}
+
+void World::store_said(const ConnectionPtr& connection, Said&& said) {
+    Member& to = member(connection->node);
+    to.enter([&to, connection, said = std::move(said)]() mutable {
+        to.link().said(connection, std::move(said));
+    });
+}
+
+void World::connection_reset(const ConnectionPtr& connection) {
+    Member& to = member(connection->node);
+    to.enter([&to, connection] { to.link().reset(connection); });
+}
+
+// ---- messages --------------------------------------------------------------------------------
+
+void World::tell(const NodeName& node, const core::NodeMessage& message) {
+    for (const auto& each : members_) {
+        if (!node.empty() && node != each->name()) continue;
+        const Channel& channel = channels_[each->index()];
+        if (now() < channel.cut_until) continue;
+        const bool is_slow = now() < channel.slow_until;
+        const int copies = is_slow && random.chance(40) ? 2 : 1;
+        for (int copy = 0; copy < copies; ++copy) {
+            const Duration delay = is_slow ? random.between(milliseconds(1), seconds(1))
+                                           : random.between(microseconds(80), milliseconds(1));
+            time.after(delay, [to = each.get(), incarnation = each->incarnation(), message] {
+                if (to->incarnation() != incarnation) return;
+                to->enter([to, message] { to->feed(core::NodeMessage(message)); });
+            });
+        }
+    }
+}
+
+// The node finds out when it hears nothing, listens anew, and knows that it may have missed some.
+void World::cut_messages(std::size_t node, Duration duration) {
+    Channel& channel = channels_[node];
+    channel.cut_until = std::max(channel.cut_until, now() + duration);
+    channel.impaired_at = channel.cut_until;
+    time.at(channel.cut_until, [this, node] {
+        if (now() < channels_[node].cut_until) return;
+        Member& to = member(node);
+        to.enter([&to] { to.feed(core::MessagesResumed{}); });
+    });
+}
+
+void World::cut_messages(Duration duration) {
+    for (std::size_t node = 0; node < size(); ++node) {
+        cut_messages(node, duration + random.between(milliseconds(1), milliseconds(500)));
+    }
+}
+
+void World::slow_messages(std::size_t node, Duration duration) {
+    Channel& channel = channels_[node];
+    channel.slow_until = std::max(channel.slow_until, now() + duration);
+    channel.impaired_at = channel.slow_until + seconds(1);
+}
+
+bool World::missed_messages(std::size_t node) const {
+    const auto& at = channels_[node].impaired_at;
+    return at && now() < *at + plan.ttl_max + seconds(1);
+}
+
+// ---- clients ---------------------------------------------------------------------------------
+
+Duration World::way_to_client() {
+    return random.chance(2) ? random.between(milliseconds(1), milliseconds(60))
+                            : random.between(microseconds(20), microseconds(300));
+}
+
+std::optional<ClientId> World::connect(std::size_t actor, std::size_t node) {
+    Member& to = member(node);
+    if (!to.is_alive()) return std::nullopt;
+    const ClientId client{++clients_};
+    sessions_[client] = Session{actor, node, to.incarnation(), true, true, now()};
+    return client;
+}
+
+std::uint64_t World::send(ClientId client, core::ClientCommand command, Duration patience) {
+    Session& session = sessions_.at(client);
+    const std::uint64_t number = ++sent_;
+    Exchange exchange;
+    exchange.number = number;
+    exchange.sent = now();
+    exchange.actor = session.actor;
+    exchange.node = session.node;
+    exchange.incarnation = session.incarnation;
+    exchange.ticket = {client, number};
+    std::visit([&](auto& c) { c.ticket = exchange.ticket; }, command);
+    exchange.command = std::move(command);
+    exchanges.emplace(number, std::move(exchange));
+    time.after(patience, [this, number] { give_up(number); });
+    const bool is_probe = session.actor >= actors_.size();
+    if (!is_probe && random.chance(1)) return number;  // lost on its way
+    session.arrives = std::max(session.arrives, now() + way_to_client());
+    time.at(session.arrives, [this, number] { arrive(number); });
+    return number;
+}
+
+void World::arrive(std::uint64_t number) {
+    const auto it = exchanges.find(number);
+    if (it == exchanges.end()) return;
+    Member& to = member(it->second.node);
+    if (!to.is_alive() || to.incarnation() != it->second.incarnation) return;
+    to.enter([this, &to, number] {
+        const auto found = exchanges.find(number);
+        if (found == exchanges.end()) return;
+        Exchange& exchange = found->second;
+        exchange.arrived = now();
+        exchange.arrived_local = to.now();
+        oracle.arrived(exchange);
+        note(std::holds_alternative<core::LockCommand>(exchange.command)
+                 ? &std::get<core::LockCommand>(exchange.command).key
+                 : nullptr,
+             number,
+             [&] {
+                 return to.label() + " <- client " +
+                        std::to_string(static_cast<std::uint64_t>(exchange.ticket.client)) + " #" +
+                        std::to_string(number) + ": " + describe(exchange.command);
+             });
+        std::visit([&to](auto& c) { to.feed(c); }, exchange.command);
+    });
+}
+
+void World::answered(Member& from, const core::Ticket& ticket, core::Outcome& outcome) {
+    const std::uint64_t number = ticket.slot;
+    const auto it = exchanges.find(number);
+    note(nullptr, number, [&] {
+        return from.label() + " -> client " +
+               std::to_string(static_cast<std::uint64_t>(ticket.client)) + " #" +
+               std::to_string(number) + ": " + describe(outcome);
+    });
+    if (it == exchanges.end()) {
+        return oracle.violate(
+            {}, "a command was answered again, long after: #" + std::to_string(number));
+    }
+    oracle.answered(from, it->second, outcome);
+    Moment end{};
+    if (const auto* grant = std::get_if<core::Granted>(&outcome)) {
+        end = from.clock().when(from.now() + grant->left);
+    } else if (const auto* left = std::get_if<core::Number>(&outcome)) {
+        end = from.clock().when(from.now() + from_ms(left->value));
+    }
+    const bool is_probe = it->second.actor >= actors_.size();
+    if (is_probe) {
+        probe_outcomes_[number] = outcome;
+        it->second.is_over = true;
+        return;
+    }
+    if (random.chance(1)) return;  // lost on its way: its client gives up
+    time.after(way_to_client(), [this, number, outcome, end] {
+        const auto found = exchanges.find(number);
+        if (found == exchanges.end() || found->second.is_over) return;
+        found->second.is_over = true;
+        const Exchange exchange = found->second;
+        if (is_open(exchange.ticket.client)) {
+            actors_[exchange.actor]->received(exchange, outcome, end);
+        }
+    });
+}
+
+void World::give_up(std::uint64_t number) {
+    const auto it = exchanges.find(number);
+    if (it == exchanges.end() || it->second.is_over) return;
+    it->second.is_over = true;
+    const Exchange exchange = it->second;
+    const bool is_noticed = random.chance(80);
+    close(exchange.ticket.client,
+          is_noticed ? Duration{} : random.between(milliseconds(1), seconds(3)));
+    if (exchange.actor >= actors_.size()) return;
+    actors_[exchange.actor]->failed(exchange);
+}
+
+void World::close(ClientId client, Duration unnoticed) {
+    Session& session = sessions_.at(client);
+    if (!session.is_open) return;
+    session.is_open = false;
+    note(nullptr, 4, [&] {
+        return "client " + std::to_string(static_cast<std::uint64_t>(client)) + " closes";
+    });
+    oracle.client_closed(client);
+    if (session.actor < actors_.size()) actors_[session.actor]->connection_lost(client);
+    session.arrives = std::max(session.arrives, now() + way_to_client() + unnoticed);
+    time.at(session.arrives, [this, client] {
+        Session& closed = sessions_.at(client);
+        Member& to = member(closed.node);
+        if (!to.is_alive() || to.incarnation() != closed.incarnation) return;
+        to.enter([this, &to, client] {
+            sessions_.at(client).is_known = false;
+            note(nullptr, 3, [&] {
+                return to.label() + ": client " +
+                       std::to_string(static_cast<std::uint64_t>(client)) + " is gone";
+            });
+            to.feed(core::ClientGone{client});
+        });
+    });
+}
+
+bool World::is_open(ClientId client) const {
+    const auto it = sessions_.find(client);
+    return it != sessions_.end() && it->second.is_open;
+}
+
+bool World::is_connected(ClientId client, const Member& to) const {
+    const auto it = sessions_.find(client);
+    return it != sessions_.end() && it->second.is_open && it->second.node == to.index() &&
+           it->second.incarnation == to.incarnation();
+}
+
+bool World::was_closed(const Exchange& exchange) const {
+    const auto it = sessions_.find(exchange.ticket.client);
+    return it == sessions_.end() || !it->second.is_known;
+}
+
+// Its clients see their connections end.
+void World::node_gone(std::size_t node) {
+    std::vector<ClientId> ended;
+    for (auto& [client, session] : sessions_) {
+        if (session.node != node || !session.is_open) continue;
+        session.is_open = false;
+        ended.push_back(client);
+    }
+    for (const ClientId client : ended) oracle.client_closed(client);
+    time.after(way_to_client(), [this, ended] {
+        for (const ClientId client : ended) {
+            const std::size_t actor = sessions_.at(client).actor;
+            if (actor >= actors_.size()) continue;
+            actors_[actor]->connection_lost(client);
+            for (auto& [number, exchange] : exchanges) {
+                if (exchange.ticket.client != client || exchange.is_over) continue;
+                exchange.is_over = true;
+                exchange.is_answered = true;  // nobody is left to answer it
+                const Exchange failed = exchange;
+                actors_[actor]->failed(failed);
+            }
+        }
+    });
+}
+
+}  // namespace latchd::sim
