@@ -24,14 +24,15 @@ local function adopt(record, hold, wish, keep)
     return 'adopted', store_as(record, wish.node, keep)
 end
 
-local function reenter(record, wish, keep)
+local function reenter(record, wish)
     if #record.holds >= 64 then return 'holds_full', '', '', record.fence end
     local hold = wish.holds[1]
     hold.adopt_ms = record.passed_ms + hold.adopt_ms
     record.holds[#record.holds + 1] = hold
     extend(record, wish.ttl_ms)
     record.client = wish.client
-    return 'reentered', store_as(record, wish.node, keep)
+    -- A hold of its own: the other node's KEEP holders go on.
+    return 'reentered', store_as(record, wish.node, '0')
 end
 
 local function acquire(record, foreign, bar, at)
@@ -54,7 +55,7 @@ local function acquire(record, foreign, bar, at)
             if status then return status, value, left, fence end
         end
         if record.owner ~= '' and record.owner == wish.owner then
-            return reenter(record, wish, keep)
+            return reenter(record, wish)
         end
     end
     return 'held', '', record.lease_ms + record.delay_ms - record.passed_ms, record.fence

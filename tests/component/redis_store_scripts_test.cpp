@@ -71,6 +71,7 @@ TEST_F(RedisStoreScripts, the_node_of_the_record_is_told_what_others_do) {
     (void)reply(Make::renew(wish));  // back to node-a: node-b is told, which nobody hears
     core::Renew renew = Make::renew(wish);
     renew.node = NodeName("node-b");
+    renew.keep = true;
     EXPECT_EQ(status(renew), Status::renewed);
     (void)reply(Make::renew(wish));
     core::Release release = Make::release(wish);
@@ -86,9 +87,9 @@ TEST_F(RedisStoreScripts, the_node_of_the_record_is_told_what_others_do) {
     const std::vector<NodeMessage> all = messages();
     ASSERT_EQ(all.size(), 4u);
     EXPECT_EQ(all[0].kind, NodeMessage::Kind::moved);
-    EXPECT_TRUE(all[0].keep);
+    EXPECT_FALSE(all[0].keep) << "a hold of its own takes nothing over";
     EXPECT_EQ(all[1].kind, NodeMessage::Kind::moved);
-    EXPECT_FALSE(all[1].keep);
+    EXPECT_TRUE(all[1].keep);
     EXPECT_EQ(all[2].kind, NodeMessage::Kind::forced);
     EXPECT_EQ(all[3].kind, NodeMessage::Kind::released);
     EXPECT_EQ(all[3].key, settle_1001);

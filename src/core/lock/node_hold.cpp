@@ -229,7 +229,7 @@ void Node::Impl::forced(Task& task, const Reply& reply) {
     const bool was_sent = task.doubtful && lock.record && (!fence || *fence == lock.record->fence);
     const bool ended = reply.status == Status::ended || was_sent;
     notice(Notice::Level::warning,
-           "lock.forced",
+           "audit.forceunlock",
            grant_name(*lock.key, reply.fence_seen) + " FORCEUNLOCK by client " + task.client.str() +
                (ended ? ": ended" : ": nothing to end"));
     if (ended && lock.record) {
@@ -261,7 +261,10 @@ void Node::Impl::on(NodeMessage&& message) {
             // replaced, when the lock was long released through the other node: settle() drops it.
             lock->confirmed_at = Time::min();
             lock->check_at = now_;
-            lock->keep_at = now_;  // renewed from here, and so this node's again
+            // Renewed from here it is this node's again; at once, but two nodes that both keep
+            // holds of it must not answer each other without end.
+            lock->keep_at = std::max(now_, lock->reclaim_at);
+            lock->reclaim_at = lock->keep_at + lock->record->ttl / 6;
             break;
         case NodeMessage::Kind::forced:
             happened(Happened::Kind::revoked, *lock, "forceunlock");

@@ -68,7 +68,8 @@ struct Lock {
     Time asked_at{};
     Duration check_interval{};
     Time keep_at{};
-    Fence fence_seen = 0;    // of a holder elsewhere
+    Time reclaim_at{};     // a KEEP lock that moved is renewed from here no sooner
+    Fence fence_seen = 0;  // of a holder elsewhere
     // What other nodes said: records of this grant below this version are theirs, or nobody's.
     Fence moved_fence = 0;
     std::uint64_t moved_version = 0;
@@ -104,11 +105,11 @@ struct Task {
     std::list<Task>::iterator self;
     Timer timer;
     bool under_way = false;
-    bool doubtful = false;   // was sent once, and the answer is lost
-    bool had_token = false;  // unlock: the record of this node had it
-    bool explain = false;    // info
+    bool doubtful = false;           // was sent once, and the answer is lost
+    bool had_token = false;          // unlock: the record of this node had it
+    bool explain = false;            // info
     std::optional<ClientId> keeper;  // renew: KEEP, for this client
-    Fence fence = 0;         // fence
+    Fence fence = 0;                 // fence
     ClientName client;
 };
 

@@ -168,7 +168,8 @@ void Node::Impl::lease_ended(Lock& lock, const char* reason) {
 
 void Node::Impl::renew_kept(Lock& lock) {
     const auto holder = std::ranges::find_if(lock.holders, &Holder::keep);
-    Renew wish{*lock.key, holder->token, options_.name, std::nullopt, true};
+    // Takes nothing over: another node may keep another hold of this lock.
+    Renew wish{*lock.key, holder->token, options_.name, std::nullopt, false};
     Task& task = add_task(Task::Kind::keep, std::move(wish), &lock, std::nullopt);
     task.try_until = lock.record->lease_end;
     lock.renewing = true;

@@ -203,7 +203,8 @@ Reply Table::Impl::reenter(Time now, const Acquire& wish, KeptRecord& record) {
     if (record.hard_end) end = std::min(end, *record.hard_end);
     record.lease_end = std::max(record.lease_end, end);
     record.ttl = wish.ttl;
-    pass_to(wish.key, record, wish.node, wish.keep);
+    // A hold of its own: the other node's KEEP holders go on.
+    pass_to(wish.key, record, wish.node, false);
     record.client = wish.client;
     changed(wish.key, record);
     return {Status::reentered, to_record(wish.key, record, now), {}, 0};

@@ -431,6 +431,22 @@ TEST(NodeKeep, is_taken_over_by_another_connection) {
     EXPECT_EQ(got(a, a.send(2, lock())), "granted");
 }
 
+TEST(NodeKeep, of_two_holds_on_two_nodes_each_lasts_as_long_as_its_own_connection) {
+    World world(2);
+    Member& a = world.at(0);
+    Member& b = world.at(1);
+    granted(a.outcome(a.send(1, lock({.ttl_ms = 3'000, .owner = "o", .keep = true}))));
+    granted(b.outcome(b.send(2, lock({.ttl_ms = 3'000, .owner = "o", .keep = true}))));
+    world.advance(seconds(30));
+    EXPECT_LE(a.sent<Renew>() + b.sent<Renew>(), 130u) << "no answer without end";
+    b.feed(core::ClientGone{ClientId{2}});
+    world.advance(seconds(20));
+    EXPECT_EQ(got(b, b.send(3, lock())), "nil") << "the first connection still lives";
+    a.feed(core::ClientGone{ClientId{1}});
+    world.advance(seconds(4));
+    EXPECT_EQ(got(b, b.send(3, lock())), "granted");
+}
+
 TEST(NodeKeep, expect_warns_once) {
     World world;
     Member& a = world.at(0);

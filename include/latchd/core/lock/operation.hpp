@@ -29,7 +29,7 @@ struct Acquire {
     std::uint32_t renew_max = 0;
     Duration delay{};
     Duration retry_window{};  // how long after this attempt the hold may be adopted
-    bool keep = false;        // the sender's node renews from now on; the former node is told so
+    bool keep = false;        // where it adopts: the sender's node renews the hold from now on
     // Only to adopt or to re-enter, never a fresh grant (answer: held): asked ahead of a queue.
     bool join_only = false;
 };
@@ -49,7 +49,7 @@ struct Renew {
     Token token;
     NodeName node;
     std::optional<Duration> ttl;  // absent: the record's
-    bool keep = false;            // as in Acquire
+    bool keep = false;            // the sender's node renews the hold from now on
 };
 
 // Takes out one attempt; the hold ends with its last, the lock with its last hold. With a
