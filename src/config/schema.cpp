@@ -272,21 +272,21 @@ constexpr std::array keys{
     Key{.path = "resources.list[].degrade",
         .type = Type::choice,
         .field = [](Scope s) -> Field { return &resource(s).degrade; },
-        .meaning = "The last tier on which the resource may be granted. `local` is refused with "
-                   "`safety: strict`.",
-        .default_text = "the last tier configured; the last shared one for `strict`",
+        .meaning = "The last tier on which the resource may be granted.",
+        .default_text = "the last tier configured",
         .applies = Applies::at_run_time},
     Key{.path = "resources.list[].safety",
         .type = Type::choice,
         .field = [](Scope s) -> Field { return &resource(s).safety; },
-        .meaning = "What comes first in a double fault: `strict` exclusion, `available` the "
-                   "caller's progress.",
+        .meaning = "What comes first in a double fault: `available` the caller's progress. "
+                   "`strict`, exclusion, is refused by this version: it needs an arbiter that "
+                   "outlives the store.",
         .applies = Applies::at_run_time},
     Key{.path = "resources.list[].queue",
         .type = Type::count,
         .field = [](Scope s) -> Field { return &resource(s).queue; },
         .meaning = "Waiters per lock on this node; more get `-QUEUEFULL`.",
-        .range = {0, 1'000'000},
+        .range = {1, 1'000'000},
         .default_text = "1000",
         .applies = Applies::at_run_time},
     Key{.path = "resources.list[].expect_locks",
@@ -301,7 +301,7 @@ constexpr std::array keys{
         .field = [](Scope s) -> Field { return &resource(s).expect; },
         .meaning = "EXPECT of a LOCK that names none: how long it is usually held; a warning "
                    "past three times it.",
-        .range = {ms(1), hours(24)},
+        .range = {ms(1), hours(720)},
         .default_text = "none",
         .applies = Applies::at_run_time},
     Key{.path = "resources.list[].max_hold",
@@ -309,7 +309,7 @@ constexpr std::array keys{
         .field = [](Scope s) -> Field { return &resource(s).max_hold; },
         .meaning =
             "MAXHOLD of a LOCK that names none: the hard end of a grant, whatever renews it.",
-        .range = {ms(1), hours(24)},
+        .range = {ms(100), hours(720)},
         .default_text = "none",
         .applies = Applies::at_run_time},
     Key{.path = "resources.list[].delay",
@@ -317,7 +317,7 @@ constexpr std::array keys{
         .field = [](Scope s) -> Field { return &resource(s).delay; },
         .meaning = "DELAY of a LOCK that names none: how long nobody gets the lock after its "
                    "holder vanished.",
-        .range = {0, hours(1)},
+        .range = {0, seconds(60)},
         .default_text = "0s",
         .applies = Applies::at_run_time},
 

@@ -190,10 +190,10 @@ private:
                                                 text_of("locks.ttl_min"));
                 }
             }
-            if (list[i].safety == Safety::strict && list[i].degrade == Degrade::local) {
-                configuration_.error_at(path + ".degrade",
-                                        "'local' is refused for 'safety: strict': a table of one "
-                                        "node can't exclude clients of another");
+            if (list[i].safety == Safety::strict) {
+                configuration_.error_at(path + ".safety",
+                                        "'strict' needs an arbiter that outlives the store, which "
+                                        "this version does not have; write 'available'");
             }
         }
     }

@@ -63,7 +63,7 @@ stores:
 resources:
   require_registered: true
   list:
-    - {name: "order:settle", ttl: 2s, max_renew: 3, degrade: none, safety: strict, delay: 1s}
+    - {name: "order:settle", ttl: 2s, max_renew: 3, degrade: none, safety: available, delay: 1s}
 log: {target: "file:/l", level: debug, rate_limit: 1/1m}
 )");
     ASSERT_TRUE(configuration.diagnostics.empty()) << render(configuration.diagnostics, file);
@@ -85,7 +85,7 @@ log: {target: "file:/l", level: debug, rate_limit: 1/1m}
     EXPECT_EQ(resource.ttl, Duration(2s));
     EXPECT_EQ(resource.max_renew, 3U);
     EXPECT_EQ(resource.degrade, Degrade::none);
-    EXPECT_EQ(resource.safety, Safety::strict);
+    EXPECT_EQ(resource.safety, Safety::available);
     EXPECT_EQ(resource.queue, std::nullopt);
     EXPECT_EQ(options.log.level, LogLevel::debug);
     EXPECT_EQ(options.log.target.path, "/l");
@@ -245,10 +245,10 @@ const BadInput bad_inputs[] = {
     {"resource_ttl_short",
      "resources: {list: [{name: a, ttl: 50ms}]}\n",
      "2:35: resources.list[0].ttl: 50ms is less than locks.ttl_min, 100ms"},
-    {"strict_local",
-     "resources: {list: [{name: a, safety: strict, degrade: local}]}\n",
-     "2:55: resources.list[0].degrade: 'local' is refused for 'safety: strict': a table of one "
-     "node can't exclude clients of another"},
+    {"strict",
+     "resources: {list: [{name: a, safety: strict}]}\n",
+     "2:38: resources.list[0].safety: 'strict' needs an arbiter that outlives the store, which "
+     "this version does not have; write 'available'"},
     {"empty_password",
      "auth: {password: \"\"}\n",
      "2:18: auth.password: the password is empty; leave the key out"},
