@@ -74,11 +74,14 @@ void Keeping::save(const core::authority::Known& known) {
     if (state_directory_) warn(journal::save_state(*state_directory_, state_));
 }
 
-void Keeping::put(const core::GrantRecord& record, Time now) {
-    if (!journal_ || journal_->put(record, now)) return;
-    telemetry::log(telemetry::Level::error,
-                   "journal.full",
-                   "no room for a grant: it would not survive this process; stores[].max_locks");
+bool Keeping::put(const core::GrantRecord& record, Time now) {
+    if (!journal_ || journal_->put(record, now)) return true;
+    telemetry::log(
+        telemetry::Level::error,
+        "journal.full",
+        "no room for a grant in the runtime directory's journal: the file system is full, "
+        "or its size, which follows max_locks, is used up; LOCK is answered LIMIT journal");
+    return false;
 }
 
 void Keeping::drop(const LockKey& key, Fence fence) {

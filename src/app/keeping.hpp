@@ -34,7 +34,7 @@ public:
     // Blocks for the disk.
     void save(const core::authority::Known& known);
 
-    void put(const core::GrantRecord& record, Time now) override;
+    [[nodiscard]] bool put(const core::GrantRecord& record, Time now) override;
     void drop(const LockKey& key, Fence fence) override;
 
 private:

@@ -91,8 +91,24 @@ void NodeShell::handle(core::Event&& event) {
 void NodeShell::step(core::Event&& event) {
     note_store(event);
     actions_.clear();
+    unwritten_ = 0;
     node_.step(now_, std::move(event), actions_);
     for (core::Action& action : actions_) carry_out(action);
+}
+
+// A fresh grant that could not be written down is not told: it would be granted again after a
+// restart, under its holder.
+void NodeShell::answer(core::Answer& answer) {
+    const auto* const grant = std::get_if<core::Granted>(&answer.outcome);
+    if (unwritten_ == 0 || grant == nullptr || grant->fence != unwritten_) {
+        return audience_.answered(answer.ticket, answer.outcome);
+    }
+    const core::Outcome refusal =
+        core::Error{core::ErrorWord::limit,
+                    "journal: there is no room to write the grant down; nothing is held"};
+    handle(core::NotKept{std::move(unwritten_key_), grant->fence, grant->token});
+    unwritten_ = 0;
+    audience_.answered(answer.ticket, refusal);
 }
 
 void NodeShell::carry_out(core::Action& action) {
@@ -100,11 +116,15 @@ void NodeShell::carry_out(core::Action& action) {
         [this](auto& act) {
             using T = std::decay_t<decltype(act)>;
             if constexpr (std::is_same_v<T, core::Answer>) {
-                audience_.answered(act.ticket, act.outcome);
+                answer(act);
             } else if constexpr (std::is_same_v<T, core::Submit>) {
                 store_->submit(act.id, std::move(act.operation));
             } else if constexpr (std::is_same_v<T, core::JournalPut>) {
-                if (grants_ != nullptr) grants_->put(act.record, now_);
+                if (grants_ != nullptr && !grants_->put(act.record, now_) &&
+                    act.record.version == 1) {
+                    unwritten_ = act.record.fence;
+                    unwritten_key_ = act.record.key;
+                }
             } else if constexpr (std::is_same_v<T, core::JournalDrop>) {
                 if (grants_ != nullptr) grants_->drop(act.key, act.fence);
             } else if constexpr (std::is_same_v<T, core::Happened>) {

@@ -78,6 +78,7 @@ public:
 
 private:
     void step(core::Event&& event);
+    void answer(core::Answer& answer);
     void carry_out(core::Action& action);
     void note_store(const core::Event& event);
     void on_deadline();
@@ -85,6 +86,8 @@ private:
     boost::asio::io_context& context_;
     Audience& audience_;
     GrantLog* grants_;
+    LockKey unwritten_key_;
+    Fence unwritten_ = 0;  // of a fresh grant of this step that the log had no room for
     core::Node node_;
     runtime::Deadline deadline_;
     store::Store* store_ = nullptr;

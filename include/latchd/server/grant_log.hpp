@@ -11,7 +11,8 @@ namespace latchd::server {
 class GrantLog {
 public:
     virtual ~GrantLog() = default;
-    virtual void put(const core::GrantRecord& record, Time now) = 0;
+    // False: there is no room; what was kept of the lock stays.
+    [[nodiscard]] virtual bool put(const core::GrantRecord& record, Time now) = 0;
     virtual void drop(const LockKey& key, Fence fence) = 0;
 };
 

@@ -312,4 +312,14 @@ void Node::Impl::on(ClientGone&& event) {
     }
 }
 
+void Node::Impl::on(NotKept&& event) {
+    Lock* const lock = find(event.key);
+    if (lock == nullptr || !lock->record || lock->record->fence != event.fence) return;
+    for (Holder& holder : lock->holders) {
+        if (holder.token == event.token) stop_keeping(*lock, holder);
+    }
+    give_back(*lock, event.token, now_ + options_.ttl_max + options_.answer_max);
+    settle(*lock);
+}
+
 }  // namespace latchd::core

@@ -160,6 +160,7 @@ public:
     void on(ForceCommand&& command);
     void on(NodeMessage&& message);
     void on(ClientGone&& event);
+    void on(NotKept&& event);
     void unlocked(Task& task, const Reply& reply);
     void renewed(Task& task, Reply& reply, Time sent);
     void cancelled(Task& task, const Reply& reply);
@@ -202,6 +203,8 @@ public:
     void finish(Task& task);
     void task_failed(Task& task, Failure failure, const std::string& text);
     void time_out(Task& task);
+    [[nodiscard]] bool goes_on(const Task& task) const noexcept;
+    [[nodiscard]] std::string max_ms(const Task& task) const;
     void restore_all();
     void pop_timers();
     void check_drained();

@@ -79,21 +79,30 @@ void Node::Impl::finish(Task& task) {
     settle(*lock);
 }
 
+// Whether it is carried out behind its client's back. Then the answer is never NOSTORE.
+bool Node::Impl::goes_on(const Task& task) const noexcept {
+    const bool is_wanted = task.kind == Task::Kind::unlock || task.kind == Task::Kind::cancel;
+    return is_wanted && now_ < task.try_until;
+}
+
+// For how long the lock may be held at most, whatever became of the task.
+std::string Node::Impl::max_ms(const Task& task) const {
+    const Lock& lock = *task.lock;
+    const Duration left = lock.record ? lock.record->lease_end - now_ : options_.ttl_max;
+    return "max_ms=" + std::to_string(std::max<std::int64_t>(to_ms(left), 0));
+}
+
 void Node::Impl::time_out(Task& task) {
     if (task.ticket) {
         const Ticket ticket = *task.ticket;
         task.ticket.reset();
         const bool is_read = task.kind == Task::Kind::info || task.kind == Task::Kind::list ||
                              task.kind == Task::Kind::fence;
-        if (!is_read && (task.under_way || task.doubtful)) {
-            const Lock& lock = *task.lock;
-            const Duration left = lock.record ? lock.record->lease_end - now_ : options_.ttl_max;
-            const bool is_unlock = task.kind == Task::Kind::unlock;
-            fail(ticket,
-                 ErrorWord::uncertain,
-                 "max_ms=" + std::to_string(std::max<std::int64_t>(to_ms(left), 0)) +
-                     (is_unlock ? " the release is carried out once the store answers"
-                                : " the store has not answered"));
+        if (goes_on(task)) {
+            fail(
+                ticket, ErrorWord::uncertain, max_ms(task) + " carried out once the store answers");
+        } else if (!is_read && (task.under_way || task.doubtful)) {
+            fail(ticket, ErrorWord::uncertain, max_ms(task) + " the store has not answered");
         } else {
             fail(ticket, ErrorWord::nostore, nostore_text());
         }
@@ -111,7 +120,11 @@ void Node::Impl::task_failed(Task& task, Failure failure, const std::string& tex
     if (failure == Failure::in_doubt) task.doubtful = true;
     const bool says_no = failure == Failure::refused || failure == Failure::clock;
     if (says_no && task.ticket) {
-        fail(*task.ticket, ErrorWord::nostore, text);
+        if (goes_on(task)) {
+            fail(*task.ticket, ErrorWord::uncertain, max_ms(task) + " tried again: " + text);
+        } else {
+            fail(*task.ticket, ErrorWord::nostore, text);
+        }
         task.ticket.reset();
     }
     if (task.kind == Task::Kind::keep) {

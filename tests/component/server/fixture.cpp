@@ -71,9 +71,12 @@ private:
 
 class Fixture::Grants final : public server::GrantLog {
 public:
-    explicit Grants(std::vector<std::string>& lines) : lines_(lines) {}
-    void put(const core::GrantRecord& record, Time) override {
+    Grants(std::vector<std::string>& lines, const bool& is_full)
+        : lines_(lines), is_full_(is_full) {}
+    [[nodiscard]] bool put(const core::GrantRecord& record, Time) override {
+        if (is_full_) return false;
         lines_.push_back("put " + key_text(record.key) + "#" + fence_text(record.fence));
+        return true;
     }
     void drop(const LockKey& key, Fence fence) override {
         lines_.push_back("drop " + key_text(key) + "#" + fence_text(fence));
@@ -81,10 +84,12 @@ public:
 
 private:
     std::vector<std::string>& lines_;
+    const bool& is_full_;
 };
 
 Fixture::Fixture(const std::function<void(server::Options&)>& change)
-    : names_(std::make_unique<Names>()), grants_(std::make_unique<Grants>(journal)) {
+    : names_(std::make_unique<Names>()),
+      grants_(std::make_unique<Grants>(journal, journal_is_full)) {
     server::Parts parts;
     parts.options.listeners.push_back({.endpoint = {"127.0.0.1", 0, {}}});
     if (change) change(parts.options);

@@ -60,6 +60,7 @@ public:
     std::unique_ptr<server::Server> server;
     std::vector<server::Endpoint> endpoints;
     bool finished = false;
+    bool journal_is_full = false;
     std::vector<std::string> journal;  // "put a/1#7.1", in the order of the calls
 
 private:

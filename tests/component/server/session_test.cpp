@@ -57,6 +57,17 @@ TEST(Session, has_a_grant_in_the_journal_before_it_is_told) {
     EXPECT_EQ(node.journal.front(), "put a/1#7.1");
 }
 
+TEST(Session, refuses_a_grant_that_cannot_be_written_down_and_gives_it_back) {
+    Fixture node;
+    Peer client(node);
+    node.journal_is_full = true;
+    EXPECT_EQ(client.ask(request({"LOCK", "a", "1", "KEEP"})),
+              "-LIMIT journal: there is no room to write the grant down; nothing is held\r\n");
+    node.journal_is_full = false;
+    EXPECT_TRUE(has(client.ask(request({"LOCK", "a", "1"}), "redis\r\n"), "*5"));
+    EXPECT_TRUE(has(client.ask(request({"INFO", "locks"}), "\r\n"), "locks_kept:0"));
+}
+
 TEST(Session, lets_a_waiting_lock_hold_up_its_own_connection_only) {
     Fixture node;
     Peer holder(node);

@@ -65,6 +65,13 @@ struct ClientGone {
 struct Restarted {
     std::vector<GrantRecord> records;
 };
+// A fresh grant could not be written down: its Answer was replaced by -LIMIT journal, and the
+// grant is to be given back.
+struct NotKept {
+    LockKey key;
+    Fence fence = 0;
+    Token token;
+};
 // SIGTERM: waiters are told, KEEP locks renewed once more, ONCLOSE RELEASE ones released.
 struct DrainStarted {};
 struct TimePassed {};  // a deadline of next_deadline() may be due
@@ -85,6 +92,7 @@ using Event = std::variant<LockCommand,
                            MessagesResumed,
                            ClientGone,
                            Restarted,
+                           NotKept,
                            DrainStarted,
                            TimePassed>;
 
