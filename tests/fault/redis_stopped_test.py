@@ -24,7 +24,7 @@ class RedisStopped(FaultCase):
         self.assert_error(client.lock("order", "1"), "NOSTORE")
         self.assert_error(client.lock("order", "1", WAIT=300), "NOSTORE")
         self.assert_error(client.renew("order", "1", b"token"), "NOSTORE")
-        self.assert_error(client.cancel("order", "1", b"request"), "NOSTORE")
+        self.assert_error(client.cancel("order", "1", b"request"), "UNCERTAIN")
         for command in ("PING", "INFO", "TIME", "COMMAND"):
             began = time.monotonic()
             node.ask(command)
