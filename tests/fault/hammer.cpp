@@ -13,12 +13,6 @@
 //   E text                                          an error reply
 //   R locks seconds                                 at the end: how many were answered in what time
 #include <arpa/inet.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -26,9 +20,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <optional>
+#include <poll.h>
 #include <string>
 #include <string_view>
+#include <sys/socket.h>
+#include <unistd.h>
 #include <vector>
 
 namespace {
@@ -206,8 +205,12 @@ private:
 
     void granted(Connection& c, const Wish& wish, const std::vector<std::string>& parts) {
         ++answered_;
-        std::printf("G %s %s %s %s %lld %lld\n", wish.id.c_str(), parts[0].c_str(),
-                    parts[1].c_str(), parts[2].c_str(), static_cast<long long>(wish.called_us),
+        std::printf("G %s %s %s %s %lld %lld\n",
+                    wish.id.c_str(),
+                    parts[0].c_str(),
+                    parts[1].c_str(),
+                    parts[2].c_str(),
+                    static_cast<long long>(wish.called_us),
                     static_cast<long long>(now_us()));
         if (wish.is_kept) return;
         append_command(c.out, {"UNLOCK", resource, wish.id, parts[0]});
@@ -231,8 +234,11 @@ int main(int argc, char** argv) {
         return 64;
     }
     std::signal(SIGPIPE, SIG_IGN);
-    Hammer hammer(std::atoi(argv[1]), std::strtoull(argv[2], nullptr, 10),
-                  std::strtoull(argv[3], nullptr, 10), std::atof(argv[4]), argv[6]);
+    Hammer hammer(std::atoi(argv[1]),
+                  std::strtoull(argv[2], nullptr, 10),
+                  std::strtoull(argv[3], nullptr, 10),
+                  std::atof(argv[4]),
+                  argv[6]);
     const bool is_ended = hammer.run(std::atof(argv[5]));
     hammer.finish();
     return is_ended ? 0 : 2;
