@@ -250,9 +250,17 @@ class Watchdog(harness.Case):
                 self.check_pairs(latchd, whole // share, 500 if kept is None else 100)
                 if kept is not None:
                     self.assertEqual(redis.keys("lock:*"), [])
-                    before = redis.commands().get("evalsha", 0)
-                    time.sleep(0.5)  # a ttl of 1 s would have been renewed by now
-                    self.assertEqual(redis.commands().get("evalsha", 0), before)
+                    self.check_nothing_renews(latchd)
+
+    def check_nothing_renews(self, latchd):
+        # By the time that the store was probed again a ttl of 1 s would have been renewed.
+        locks = latchd.info("locks")
+        self.assertEqual(int(locks["locks_kept"]), 0)
+        probes = [latchd.info("stores")["store0"]]
+        for _ in range(2):
+            harness.wait_until(lambda: latchd.info("stores")["store0"] != probes[-1], 5)
+            probes.append(latchd.info("stores")["store0"])
+        self.assertEqual(latchd.info("locks")["locks_renewed"], locks["locks_renewed"])
 
     def check_pairs(self, latchd, count, batch):
         client = latchd.client(timeout=60)
