@@ -61,7 +61,11 @@ void Node::Impl::keep_record(Lock& lock, GrantRecord& record, Time sent) {
     }
     lock.free_at = now_ + record.left + record.delay;
     record.left = told_end(sent, record.left) - sent;
+    // A slow answer that extends nothing says less than was told before, which still holds.
+    const bool is_same = lock.record && lock.record->fence == record.fence;
+    const Time told = is_same ? lock.record->lease_end : Time::min();
     lock.record = keep(record, sent);
+    lock.record->lease_end = std::max(lock.record->lease_end, told);
     lock.confirmed_at = now_;
     lock.keep_at = now_ + record.ttl / 3;
     lock.warned = false;

@@ -44,6 +44,24 @@ TEST(NodeSim, a_lease_that_is_put_back_ends_at_its_hard_end_at_the_latest) {
     EXPECT_LE(world.now + reply.reply.record->left, hard_end);
 }
 
+// seed 12100: the answer took its time, and the record ended before what its holder was told.
+TEST(NodeSim, a_slow_renewal_that_extends_nothing_takes_nothing_from_what_was_told) {
+    World world;
+    Member& a = world.at(0);
+    a.open("redis", milliseconds(50));
+    const core::Granted grant = granted(a.outcome(a.send(1, lock({.ttl_ms = 10'000}))));
+    const Time told = world.now + grant.left;
+    a.link = Link::frozen;
+    const auto ticket = a.send(1, renew(grant.token.str(), 1'000));
+    world.advance(milliseconds(400));
+    a.thaw();
+    EXPECT_EQ(got(a, ticket), "9540");
+    world.advance(told - world.now - milliseconds(1));
+    EXPECT_EQ(a.node.counts().held, 1u);
+    world.advance(milliseconds(1));
+    EXPECT_EQ(a.node.counts().held, 0u);
+}
+
 // seed 189: nobody was left to renew for, and the node renewed for ever.
 TEST(NodeSim, a_renew_keep_of_a_client_that_goes_meanwhile_keeps_nothing) {
     World world;
