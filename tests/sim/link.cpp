@@ -81,7 +81,7 @@ void Link::lost(const std::string& reason) {
     former_.emplace_back(connection_->run, connection_->id);
     world_.redis.abandon(connection_);
     connection_.reset();
-    connected_since_.reset();
+    heard_at_.reset();
     is_serving_ = false;
     probe_at_.reset();
     is_probing_ = false;
@@ -102,7 +102,7 @@ void Link::said(const ConnectionPtr& connection, Said&& said) {
     if (connection != connection_) return;
     Pending pending = std::move(pending_.front());
     pending_.pop_front();
-    if (!connected_since_) connected_since_ = now();
+    heard_at_ = now();
     switch (pending.kind) {
         case Kind::identity:
             return tell(authority::Identified{std::get<authority::Identity>(std::move(said))});

@@ -35,8 +35,8 @@ public:
     // Whether something of this phase is under way.
     [[nodiscard]] bool has(Phase phase) const noexcept;
     [[nodiscard]] bool is_open() const noexcept { return is_open_; }
-    // The store has answered on this connection.
-    [[nodiscard]] std::optional<Time> connected_since() const noexcept { return connected_since_; }
+    // When the store answered last; none on a new connection.
+    [[nodiscard]] std::optional<Time> heard_at() const noexcept { return heard_at_; }
 
 private:
     struct Request {
@@ -85,7 +85,7 @@ private:
     std::optional<Time> connect_at_;
     Duration backoff_ = std::chrono::milliseconds(50);
     std::vector<std::pair<std::uint64_t, std::uint64_t>> former_;  // run, connection
-    std::optional<Time> connected_since_;
+    std::optional<Time> heard_at_;
     bool was_looked_ = false;  // on this connection
 
     bool is_serving_ = false;

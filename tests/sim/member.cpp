@@ -48,10 +48,10 @@ core::Node& Member::node() noexcept { return process_->node; }
 Link& Member::link() noexcept { return process_->link; }
 
 bool Member::would_object(Epoch epoch) const {
-    constexpr Duration enough = std::chrono::milliseconds(1500);
     if (!is_alive() || is_paused_ || known_.epoch < epoch) return false;
-    const auto since = process_->link.connected_since();
-    return since && now() - *since > enough && now() - resumed_at_ > enough;
+    // An answer while it was settling: settle_grace is a second.
+    const auto heard = process_->link.heard_at();
+    return heard && now() - *heard < std::chrono::milliseconds(700);
 }
 
 void Member::start() {

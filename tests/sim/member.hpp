@@ -54,7 +54,7 @@ public:
     [[nodiscard]] core::Node& node() noexcept;
     [[nodiscard]] Link& link() noexcept;
     [[nodiscard]] const NodeName& name() const noexcept { return name_; }
-    // It served this epoch and has looked at the store for long enough to notice it settling.
+    // It served this epoch and was answered by the store while that settled again.
     [[nodiscard]] bool would_object(Epoch epoch) const;
     [[nodiscard]] std::string label() const { return "node " + name_.str(); }
 

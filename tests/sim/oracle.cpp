@@ -177,7 +177,6 @@ void Oracle::received_grant(const Exchange& exchange,
     belief.key = lock.key;
     belief.holder = holder_of(exchange, lock);
     belief.opening = opening_of_[grant.token];
-    belief.node = exchange.node;
     belief.began = now();
     belief.end = belief.told_end = end;
     belief.listens = listens;
@@ -210,7 +209,7 @@ void Oracle::received_grant(const Exchange& exchange,
         it->second.listens = listens;
         it->second.releases_on_close = belief.releases_on_close;
         if (it->second.was_let_go) return;
-        extend(it->second, grant.token, exchange.node, end);
+        extend(it->second, grant.token, end);
     } else {
         check_delay(it->second);
     }
@@ -222,18 +221,17 @@ void Oracle::received_renewal(const Exchange& exchange, Moment end) {
     const auto it = beliefs_.find(renew.token);
     if (it == beliefs_.end() || it->second.was_let_go) return;
     if (renew.keep) it->second.keeper = exchange.ticket.client;
-    extend(it->second, renew.token, exchange.node, end);
+    extend(it->second, renew.token, end);
     check_alone(it->second, renew.token);
 }
 
-void Oracle::extend(Belief& belief, const Token& token, std::size_t node, Moment end) {
+void Oracle::extend(Belief& belief, const Token& token, Moment end) {
     world_.note(&belief.key, 12, [&] {
         return token.str() + " may be relied on for " + std::to_string(to_ms(end - now())) + " ms";
     });
-    if (end > belief.end) belief.node = node;
     belief.end = std::max(belief.end, end);
     belief.told_end = std::max(belief.told_end, end);
-    if (belief.hard_end && belief.end > *belief.hard_end + tolerance + milliseconds(60)) {
+    if (belief.hard_end && belief.end > *belief.hard_end + seconds(1)) {
         violate(belief.key, "MAXHOLD: " + token.str() + " is renewed beyond its hard end");
     }
 }
@@ -303,9 +301,9 @@ void Oracle::client_closed(ClientId client) {
 
 // ---- what happens elsewhere ------------------------------------------------------------------
 
-// A node that puts back what it told itself must put all of it back. A copy that another node has
-// may be older: what it lacks is lost until nodes hand over to each other.
-void Oracle::restored(std::size_t node, const core::GrantRecord& record) {
+// A node that has the store to itself must put back all that it told. A copy that another node puts
+// back first may be older: what it lacks is lost until nodes hand over to each other.
+void Oracle::restored(const core::GrantRecord& record) {
     const HostClock& clock = world_.redis.clock();
     const Moment end = clock.when(clock.at(now()) + record.left);
     for (const core::Hold& hold : record.holds) {
@@ -313,7 +311,7 @@ void Oracle::restored(std::size_t node, const core::GrantRecord& record) {
         const auto it = beliefs_.find(hold.token);
         if (it == beliefs_.end()) continue;
         Belief& belief = it->second;
-        if (belief.node == node || end >= belief.end) belief.opening = world_.redis.openings();
+        if (world_.plan.nodes == 1 || end >= belief.end) belief.opening = world_.redis.openings();
     }
 }
 
@@ -324,13 +322,16 @@ void Oracle::store_did(std::size_t node,
     if (const auto* release = std::get_if<core::Release>(&operation)) {
         const auto status = reply.reply.status;
         if (status == core::Status::released || status == core::Status::hold_removed) {
-            freed_.insert(release->token);
+            freed_.insert_or_assign(release->token, node);
         }
     }
     if (last.status == core::Status::granted || last.status == core::Status::reentered) {
         for (const core::Hold& hold : last.record->holds) {
             // An old copy that another node put back is no grant.
-            if (!freed_.contains(hold.token) || carried_.contains(hold.token)) continue;
+            const auto freed = freed_.find(hold.token);
+            // Nor is it one to be surprised at when the node does not know of the release yet.
+            if (freed == freed_.end() || freed->second != node) continue;
+            if (carried_.contains(hold.token)) continue;
             violate(last.record->key,
                     "a hold that was released is granted again: " + hold.token.str());
         }
@@ -341,7 +342,7 @@ void Oracle::store_did(std::size_t node,
             opening_of_[hold.token] = world_.redis.openings();
         }
     }
-    if (last.status == core::Status::restored) restored(node, *last.record);
+    if (last.status == core::Status::restored) restored(*last.record);
     if (const auto* force = std::get_if<core::Force>(&operation)) {
         disturbed_[force->key] = now();
         if (reply.reply.status != core::Status::ended) return;
@@ -367,7 +368,7 @@ void Oracle::journal_put(Member& member, const core::GrantRecord& record) {
         const auto it = beliefs_.find(hold.token);
         if (it == beliefs_.end() || !it->second.keeper || it->second.was_let_go) continue;
         if (!world_.is_connected(*it->second.keeper, member)) continue;
-        extend(it->second, hold.token, member.index(), end);
+        extend(it->second, hold.token, end);
         check_alone(it->second, hold.token);
     }
 }

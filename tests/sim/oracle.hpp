@@ -109,8 +109,8 @@ private:
         bool releases_on_close = false;
     };
 
-    void extend(Belief& belief, const Token& token, std::size_t node, Moment end);
-    void restored(std::size_t node, const core::GrantRecord& record);
+    void extend(Belief& belief, const Token& token, Moment end);
+    void restored(const core::GrantRecord& record);
     void check_alone(const Belief& belief, const Token& token);
     void check_delay(const Belief& belief);
     void check_lock(Member& member, const Exchange& exchange, const core::Outcome& outcome);
@@ -126,14 +126,14 @@ private:
     std::map<Token, Belief> beliefs_;
     std::map<Token, Moment> granted_;  // in the store
     std::map<Token, std::uint64_t> opening_of_;
-    std::set<Token> freed_;              // by UNLOCK, in the store
-    std::set<Token> carried_;            // put back after the store had lost it
-    std::set<Token> told_;               // an answer with it left a node
-    std::set<Token> revoked_;            // ended in the store by FORCEUNLOCK or CANCEL
-    std::map<Token, Moment> unlocking_;  // since the first UNLOCK of it arrived
-    std::map<Token, Moment> known_end_;  // by the records of nodes
-    std::set<Token> released_;           // UNLOCK was answered 1 or 2
-    std::set<std::uint64_t> dead_;       // incarnations
+    std::map<Token, std::size_t> freed_;  // by UNLOCK, in the store, through this node
+    std::set<Token> carried_;             // put back after the store had lost it
+    std::set<Token> told_;                // an answer with it left a node
+    std::set<Token> revoked_;             // ended in the store by FORCEUNLOCK or CANCEL
+    std::map<Token, Moment> unlocking_;   // since the first UNLOCK of it arrived
+    std::map<Token, Moment> known_end_;   // by the records of nodes
+    std::set<Token> released_;            // UNLOCK was answered 1 or 2
+    std::set<std::uint64_t> dead_;        // incarnations
     struct Received {
         Fence fence = 0;
         std::string holder;
