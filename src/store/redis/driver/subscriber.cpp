@@ -93,8 +93,8 @@ void Subscriber::link_replied(resp::Value&& value) {
 
 void Subscriber::confirmed() {
     backoff_.reset();
-    if (was_away_) sink_.deliver(core::MessagesResumed{});
-    was_away_ = false;
+    // The first time, too: the node may have granted before it could hear.
+    sink_.deliver(core::MessagesResumed{});
 }
 
 void Subscriber::link_closed(const std::string& reason, bool) { lost(reason); }
@@ -104,7 +104,6 @@ void Subscriber::lost(const std::string& reason) {
                    "store.messages_lost",
                    options_.name + ": " + reason + "; messages of other nodes are missed");
     link_.reset();
-    was_away_ = true;
     confirmed_ = 0;
     if (!is_running_) return;
     connect_at_ = surroundings_.boot_now() + backoff_.next(random_.draw_number());

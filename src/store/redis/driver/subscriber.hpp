@@ -56,7 +56,6 @@ private:
     Backoff backoff_;
     std::shared_ptr<Link> link_;
     bool is_running_ = false;
-    bool was_away_ = false;  // since it listened last
     int confirmed_ = 0;      // channels
     std::optional<Time> connect_at_;
     Time heard_{};  // anything from the server
