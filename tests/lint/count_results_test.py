@@ -23,17 +23,20 @@ SKIPPED_CASE = '<testcase name="d" status="run"><skipped message="no server"/></
 
 
 class CountResults(unittest.TestCase):
-    def count(self, results, extra="", cases=CASES):
+    def count(self, results, extra="", cases=CASES, log="testlog"):
         """Returns (passed, failed, skipped) for {test: Meson's result}."""
         with tempfile.TemporaryDirectory() as name:
             logs = pathlib.Path(name) / "meson-logs"
             logs.mkdir()
             lines = [json.dumps({"name": test, "result": result}) for test, result in results]
-            (logs / "testlog.json").write_text("\n".join(lines), encoding="utf-8")
-            (logs / "testlog.junit.xml").write_text(cases.format(extra=extra), encoding="utf-8")
+            (logs / f"{log}.json").write_text("\n".join(lines), encoding="utf-8")
+            (logs / f"{log}.junit.xml").write_text(cases.format(extra=extra), encoding="utf-8")
             count = count_results.Count()
             count_results.count_folder(count, pathlib.Path(name))
         return count.passed, count.failed, count.skipped
+
+    def test_a_run_behind_a_wrapper_counts(self):
+        self.assertEqual(self.count([("table", "OK")], log="testlog-setarch"), (3, 0, 0))
 
     def test_cases_of_a_program_and_other_tests_are_added(self):
         self.assertEqual(self.count([("table", "OK"), ("latchd:lint / check_layers", "OK")]),
