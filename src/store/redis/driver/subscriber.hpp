@@ -56,7 +56,7 @@ private:
     Backoff backoff_;
     std::shared_ptr<Link> link_;
     bool is_running_ = false;
-    int confirmed_ = 0;      // channels
+    int confirmed_ = 0;  // channels
     std::optional<Time> connect_at_;
     Time heard_{};  // anything from the server
     Time asked_{};  // PING
