@@ -17,6 +17,12 @@ Duration magnitude(Duration d) noexcept { return d < Duration::zero() ? -d : d; 
 
 void ClockOffset::rebase() noexcept { *this = ClockOffset{}; }
 
+void ClockOffset::seed(Time now, Duration offset) noexcept {
+    rebase();
+    offset_ = offset;
+    followed_ = now;
+}
+
 ClockOffset::Verdict ClockOffset::add(Time sent, Time received, StoreMs shown) noexcept {
     const Duration round_trip = std::max(received - sent, Duration::zero());
     const Time middle = sent + round_trip / 2;

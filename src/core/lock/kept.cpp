@@ -3,6 +3,7 @@
 #include <latchd/core/lock/kept.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace latchd::core {
 
@@ -17,15 +18,21 @@ const KeptHold* KeptRecord::find(const Token& token) const noexcept {
 }
 
 KeptHold* KeptRecord::find(const RequestId& request) noexcept {
+    if (request.empty()) return nullptr;
     const auto it = std::ranges::find(holds, request, &KeptHold::request);
     return it == holds.end() ? nullptr : &*it;
 }
 
-void KeptRecord::erase(const KeptHold& hold) {
-    holds.erase(holds.begin() + (&hold - holds.data()));
+KeptHold* KeptRecord::find(const Attempt& attempt) noexcept {
+    const auto it = std::ranges::find_if(holds, [&](const KeptHold& hold) {
+        return std::ranges::find(hold.attempts, attempt) != hold.attempts.end();
+    });
+    return it == holds.end() ? nullptr : &*it;
 }
 
-KeptRecord keep(const GrantRecord& record, Time at) {
+void KeptRecord::erase(const KeptHold& hold) { holds.erase(&hold); }
+
+KeptRecord keep(const GrantRecord& record, Time at, RecentNames* names) {
     KeptRecord kept;
     kept.holds.reserve(record.holds.size());
     for (const Hold& hold : record.holds) {
@@ -41,33 +48,57 @@ KeptRecord keep(const GrantRecord& record, Time at) {
     kept.renew_max = record.renew_max;
     kept.delay = record.delay;
     kept.granted_at = at - record.age;
-    kept.node = record.node;
-    kept.client = record.client;
+    if (names != nullptr) {
+        kept.node = names->nodes.share(record.node);
+        kept.client = names->clients.share(record.client);
+    } else {
+        kept.node = record.node;
+        kept.client = record.client;
+    }
     return kept;
 }
 
-GrantRecord to_record(const LockKey& key, const KeptRecord& kept, Time now) {
+namespace {
+
+GrantRecord without_holds(const LockKey& key, const KeptRecord& kept, Time now) {
     GrantRecord record;
     record.key = key;
     record.holds.reserve(kept.holds.size());
-    for (const KeptHold& hold : kept.holds) {
-        record.holds.push_back({hold.token,
-                                hold.request,
-                                hold.attempts,
-                                std::max(hold.adopt_until - now, Duration::zero())});
-    }
     record.owner = kept.owner;
     record.fence = kept.fence;
     record.version = kept.version;
     record.left = kept.lease_end - now;
     record.ttl = kept.ttl;
-    if (kept.hard_end) record.hard_left = *kept.hard_end - now;
+    if (kept.has_hard_end()) record.hard_left = kept.hard_end - now;
     record.renewals = kept.renewals;
     record.renew_max = kept.renew_max;
     record.delay = kept.delay;
     record.age = now - kept.granted_at;
     record.node = kept.node;
     record.client = kept.client;
+    return record;
+}
+
+Duration adopt_left(const KeptHold& hold, Time now) {
+    return std::max(hold.adopt_until - now, Duration::zero());
+}
+
+}  // namespace
+
+GrantRecord to_record(const LockKey& key, const KeptRecord& kept, Time now) {
+    GrantRecord record = without_holds(key, kept, now);
+    for (const KeptHold& hold : kept.holds) {
+        record.holds.push_back({hold.token, hold.request, hold.attempts, adopt_left(hold, now)});
+    }
+    return record;
+}
+
+GrantRecord to_record(const LockKey& key, KeptRecord&& kept, Time now) {
+    GrantRecord record = without_holds(key, kept, now);
+    for (KeptHold& hold : kept.holds) {
+        record.holds.push_back(
+            {hold.token, hold.request, std::move(hold.attempts), adopt_left(hold, now)});
+    }
     return record;
 }
 

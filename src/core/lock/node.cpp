@@ -49,17 +49,14 @@ Lock* Node::Impl::find(const LockKey& key) noexcept {
 Lock& Node::Impl::lock_of(const LockKey& key) {
     const auto [it, is_new] = locks_.try_emplace(key);
     Lock& lock = it->second;
-    if (is_new) {
-        lock.key = &it->first;
-        lock.timer.owner = &lock;
-        lock.timer.kind = timer_of_lock;
-    }
+    if (is_new) lock.key = &it->first;
     return lock;
 }
 
 void Node::Impl::erase_if_idle(Lock& lock) {
-    if (lock.record || lock.busy != 0 || !lock.requests.empty()) return;
-    deadlines_.disarm(lock.timer);
+    if (lock.record || lock.aside().delayed || lock.busy != 0 || !lock.requests.empty()) return;
+    if (now_ < lock.aside().busy_until) return;
+    deadlines_.disarm(lock);
     locks_.erase(locks_.find(*lock.key));
 }
 
@@ -82,8 +79,14 @@ void Node::Impl::happened(Happened::Kind kind, const Lock& lock, const char* rea
     out_->push_back(std::move(event));
 }
 
-void Node::Impl::remember(const Token& token, std::int64_t value) {
-    remembered_.insert_or_assign(token, std::pair{value, now_ + options_.answer_kept});
+// The same UNLOCK is answered the same. That a token holds nothing never takes the place of what
+// became of its hold.
+void Node::Impl::remember(const LockKey& key, const Token& token, std::int64_t value) {
+    const Time until = now_ + options_.answer_kept;
+    const auto [it, is_new] = remembered_.try_emplace(token);
+    const bool is_news = value > 0 || value == lost_maxhold;
+    if (!is_new && !is_news && it->second.until > now_) return;
+    it->second = {value, std::hash<LockKey>{}(key), until};
     remembered_order_.emplace_back(now_ + options_.answer_kept, token);
     if (remembered_order_.size() > remembered_max) {
         remembered_.erase(remembered_order_.front().second);
@@ -91,16 +94,17 @@ void Node::Impl::remember(const Token& token, std::int64_t value) {
     }
 }
 
-std::optional<std::int64_t> Node::Impl::remembered(const Token& token) const {
+std::optional<std::int64_t> Node::Impl::remembered(const LockKey& key, const Token& token) const {
     const auto it = remembered_.find(token);
-    if (it == remembered_.end() || it->second.second <= now_) return std::nullopt;
-    return it->second.first;
+    if (it == remembered_.end() || it->second.until <= now_) return std::nullopt;
+    if (it->second.lock != std::hash<LockKey>{}(key)) return std::nullopt;
+    return it->second.value;
 }
 
 void Node::Impl::forget_old() {
     while (!remembered_order_.empty() && remembered_order_.front().first <= now_) {
         const auto it = remembered_.find(remembered_order_.front().second);
-        if (it != remembered_.end() && it->second.second <= now_) remembered_.erase(it);
+        if (it != remembered_.end() && it->second.until <= now_) remembered_.erase(it);
         remembered_order_.pop_front();
     }
 }

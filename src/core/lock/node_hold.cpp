@@ -15,26 +15,47 @@
 namespace latchd::core {
 
 void Node::Impl::on(UnlockCommand&& command) {
-    if (const auto value = remembered(command.token); value && *value != lost_maxhold) {
+    const Lock* const known = find(command.key);
+    const bool had_token =
+        known != nullptr && known->record && known->record->find(command.token) != nullptr;
+    if (const auto value = remembered(command.key, command.token);
+        value && *value != lost_maxhold && (*value > 0 || !had_token)) {
         return answer(command.ticket, Number{*value});
     }
     Lock& lock = lock_of(command.key);
-    const bool had_token = lock.record && lock.record->find(command.token) != nullptr;
+    const bool had_delayed =
+        lock.aside().delayed && lock.aside().delayed->find(command.token) != nullptr;
+    if (!lock.record && !had_delayed && is_away(lock)) {
+        fail(command.ticket, ErrorWord::nostore, away_text(lock));
+        return erase_if_idle(lock);
+    }
+    // Nobody else can be granted before the store that has the grant is there (again): this is
+    // decided here, and carried out then.
+    const bool is_decided = (had_token && (settling_ || is_away(lock) || awaits_restore(lock))) ||
+                            (had_delayed && is_away(lock));
     Release wish{command.key, command.token, options_.name, std::nullopt};
     Request* then = nullptr;
-    if (had_token) {
+    if (had_token && !is_decided) {
         if (lock.record->holds.size() == 1) {
             lock.releasing = true;
             // The next in line gets the lock by the same script that releases it.
             then = head(lock);
-            if (then != nullptr && (then->stage != Request::Stage::idle || !open_)) then = nullptr;
+            const bool may_get = then != nullptr && then->stage == Request::Stage::idle && open_ &&
+                                 allowed(*then) == Allowed::granting;
+            if (!may_get) then = nullptr;
         }
         for (Holder& holder : lock.holders) {
-            if (holder.token == command.token) stop_keeping(lock, holder);
+            if (holder.token != command.token) continue;
+            if (Pace* const pace = holder.keep ? pace_of(lock) : nullptr) {
+                pace->saw_hold(now_ - lock.record->granted_at);
+            }
+            stop_keeping(lock, holder);
         }
     }
     if (then != nullptr) {
         wish.then = make_acquire(*then, false);
+        wish.yields = has_had_its_turn(lock);
+        then->is_handed = !wish.yields;
         ++counts_.handovers;
     }
     Task& task = add_task(Task::Kind::unlock, std::move(wish), &lock, command.ticket);
@@ -44,19 +65,19 @@ void Node::Impl::on(UnlockCommand&& command) {
         now_ +
         (had_token ? std::max(lock.record->lease_end - now_, Duration::zero()) : Duration::zero()) +
         options_.answer_max;
-    if (settling_ && had_token) {
-        // Nobody else can be granted before the new epoch opens: this is decided here, and
-        // carried out then.
-        const std::int64_t value = lock.record->holds.size() == 1 ? 1 : 2;
-        forget_hold(lock, command.token);
-        if (value == 1) drop_record(lock);
-        remember(command.token, value);
-        answer(*task.ticket, Number{value});
-        task.ticket.reset();
-        task.try_until = now_ + options_.ttl_max + options_.answer_max;
-    }
+    std::optional<KeptHold> barred;
+    if (had_token && lock.restore_doubtful)
+        barred = *lock.record->find(std::get<Release>(task.operation).token);
+    if (is_decided) decide_here(task);
     start(task, then);
-    rearm(lock);
+    if (barred) bar_restores(lock, *barred);
+    settle(lock);
+}
+
+// The host's own table, which another node of this host may use as well, does not know this token,
+// and neither does this node: it may be of a grant in the fleet's store.
+bool Node::Impl::is_foreign_here(const Task& task, const Lock& lock) const noexcept {
+    return fleet_local_ && task.ticket && !task.had_token && !lock.record;
 }
 
 void Node::Impl::unlocked(Task& task, const Reply& reply) {
@@ -76,18 +97,18 @@ void Node::Impl::unlocked(Task& task, const Reply& reply) {
         default:
             break;
     }
-    // The doubtful release may have been the one that did it.
+    // The doubtful release may have been the one that did it: the record has not its token any
+    // more, and so it is released.
     const bool gone = reply.status == Status::not_held || reply.status == Status::held_by_other;
-    if (gone && task.doubtful && task.had_token) {
-        const bool is_still_held = reply.status == Status::held_by_other && lock.record &&
-                                   lock.record->fence == reply.fence_seen &&
-                                   lock.record->holds.size() > 1;
-        value = is_still_held ? 2 : 1;
+    if (gone && task.doubtful) {
+        value = is_only_hold_gone(lock, reply) ? 2 : 1;
     }
-    if (const auto before = remembered(token); gone && before && *before != lost_maxhold) {
+    const auto before = remembered(*lock.key, token);
+    if (gone && before && *before != lost_maxhold) {
         value = *before;  // the same UNLOCK was under way twice
     }
     const bool here = lock.record && lock.record->find(token) != nullptr;
+    if (reply.status == Status::released && reply.record) ended_in_store(lock, *reply.record);
     if (here && (value == 1 || value == 2)) {
         if (wants_debug()) {
             notice(Notice::Level::debug,
@@ -95,29 +116,61 @@ void Node::Impl::unlocked(Task& task, const Reply& reply) {
                    grant_name(*lock.key, lock.record->fence) + " released by client " +
                        task.client.str() + (value == 2 ? ", still held" : ""));
         }
+        if (value == 1) add_gone_if_roamed(lock);
         forget_hold(lock, token);
         if (value == 1)
             drop_record(lock);
         else if (reply.record)
             lock.record->version = reply.record->version;
+    } else if (here && is_only_hold_gone(lock, reply)) {
+        forget_hold(lock, token);
     } else if (here && gone) {
         lease_ended(
             lock, reply.status == Status::not_held ? "gone from the store" : "taken in the store");
     }
     lock.releasing = false;
+    if (gone && value < 1 && is_foreign_here(task, lock)) {
+        return fail(*task.ticket, ErrorWord::nostore, away_text(lock));
+    }
     if (value == 1) ++counts_.released;
     if (value < 1 && task.ticket) ++counts_.not_owner;
-    if (value == 1 || value == 2) remember(token, value);
+    if (reply.status != Status::foreign_value) remember(*lock.key, token, value);
     if (task.ticket) answer(*task.ticket, Number{value});
-    if (value == 1 || reply.status == Status::not_held) lock.check_at = now_;
+    if (value == 1 || reply.status == Status::not_held) look_now(lock);
+}
+
+// Another node took out this hold; the grant goes on under others, whose record this node has.
+bool Node::Impl::is_only_hold_gone(const Lock& lock, const Reply& reply) const noexcept {
+    return reply.status == Status::held_by_other && lock.record &&
+           lock.record->fence == reply.fence_seen && lock.record->holds.size() > 1;
+}
+
+// The store ended a grant at this node's word. Another node that missed the message may hand it
+// over as live.
+void Node::Impl::ended_in_store(Lock& lock, const GrantRecord& ended) {
+    const bool is_own = lock.record && lock.record->fence == ended.fence && !lock.roamed &&
+                        ended.node == options_.name;
+    if (!is_own) add_gone(*lock.key, ended.fence, now_ + ended.left + ended.delay);
+    end_delay(lock, ended.fence);
 }
 
 void Node::Impl::on(RenewCommand&& command) {
     if (draining_ && command.keep) command.keep = false;
     Lock& lock = lock_of(command.key);
-    Renew wish{command.key, command.token, options_.name, std::nullopt, command.keep};
-    if (command.ttl) wish.ttl = std::min(*command.ttl, options_.ttl_max);
-    Task& task = add_task(Task::Kind::renew, std::move(wish), &lock, command.ticket);
+    if (is_away(lock)) {
+        fail(command.ticket, ErrorWord::nostore, away_text(lock));
+        return erase_if_idle(lock);
+    }
+    const bool strict = is_strict(command.key);
+    Renew wish{command.key, command.token, options_.name, std::nullopt, command.keep, strict};
+    if (command.ttl) {
+        wish.ttl = std::min({*command.ttl, options_.ttl_max, permit_.ttl_max});
+        if (strict) wish.ttl = std::max(*wish.ttl, strict_ttl_min);
+    }
+    const bool looks = strict && needs_look(lock);
+    Operation operation = looks ? Operation(Inspect{command.key}) : Operation(wish);
+    Task& task = add_task(Task::Kind::renew, std::move(operation), &lock, command.ticket);
+    if (looks) task.after_look = std::move(wish);
     if (command.keep) {
         task.keeper = command.ticket.client;
         taking_over_.emplace(*task.keeper, &task);
@@ -126,14 +179,47 @@ void Node::Impl::on(RenewCommand&& command) {
     start(task);
 }
 
+// Rule 5: before a strict lease is extended, this node's row says for how long at most. Without a
+// record of the lock it would have to say the longest that there is, and whoever loses this node
+// would wait that out for every strict lock.
+bool Node::Impl::needs_look(const Lock& lock) const noexcept {
+    return !lock.record && permit_.strict_ttl_max < options_.ttl_max + options_.delay_max;
+}
+
+// Whether the renewal was sent. If not, `reply` says what it would have answered.
+bool Node::Impl::looked(Task& task, Reply& reply) {
+    Renew renew = std::move(*task.after_look);
+    task.after_look.reset();
+    const bool is_live =
+        reply.status == Status::found && reply.record && reply.record->left > Duration::zero();
+    const bool is_its =
+        is_live && std::ranges::find(reply.record->holds, renew.token, &Hold::token) !=
+                       reply.record->holds.end();
+    if (is_its) {
+        if (!renew.ttl) renew.ttl = reply.record->ttl;
+        task.seen_left = reply.record->left;
+        task.seen_delay = reply.record->delay;
+    }
+    task.operation = std::move(renew);
+    if (is_its || task.lock->record) {
+        task.doubtful = false;
+        start(task);
+        return true;
+    }
+    if (reply.status != Status::foreign_value) {
+        reply.status = is_live ? Status::held_by_other : Status::not_held;
+    }
+    return false;
+}
+
 void Node::Impl::renewed(Task& task, Reply& reply, Time sent) {
     Lock& lock = *task.lock;
     const Token token = std::get<Renew>(task.operation).token;
     if (reply.status == Status::renewed) {
         ++counts_.renewed;
-        keep_record(lock, *reply.record, sent);
+        keep_record(lock, std::move(*reply.record), sent);
         if (task.ticket && task.keeper) {
-            set_holder(lock, {token, task.ticket->client, true, false, std::nullopt});
+            set_holder(lock, {token, task.ticket->client, Holder::never, true, false});
         }
         const Duration left = lock.record->lease_end - now_;
         if (!task.ticket) return;
@@ -151,11 +237,18 @@ void Node::Impl::renewed(Task& task, Reply& reply, Time sent) {
         }
         return;
     }
-    if (here) lease_ended(lock, "gone from the store");
+    if (here && is_only_hold_gone(lock, reply)) {
+        forget_hold(lock, token);
+    } else if (here) {
+        lease_ended(lock, "gone from the store");
+    }
     if (!task.ticket) return;
-    if (remembered(token) == lost_maxhold) {
+    if (remembered(*lock.key, token) == lost_maxhold) {
         return fail(
             *task.ticket, ErrorWord::lost, "maxhold: the hard end of this grant has passed");
+    }
+    if (is_foreign_here(task, lock)) {
+        return fail(*task.ticket, ErrorWord::nostore, away_text(lock));
     }
     ++counts_.not_owner;
     if (reply.status == Status::foreign_value) {
@@ -183,7 +276,7 @@ void Node::Impl::cancel_here(const LockKey& key, const RequestId& request) {
         waiting.queued = false;
         waiting.given_up = true;
         std::erase(waiting_clients_[waiting.command.ticket.client], &waiting);
-        deadlines_.disarm(waiting.timer);
+        deadlines_.disarm(waiting);
         return;
     }
     waiting.given_up = true;
@@ -194,6 +287,7 @@ void Node::Impl::on(CancelCommand&& command) {
     cancel_here(command.key, command.request);
     Cancel wish{command.key, command.request, options_.name, options_.wait_max + options_.ttl_max};
     Lock& lock = lock_of(command.key);
+    add_cancelled(command.key, command.request);
     Task& task = add_task(Task::Kind::cancel, std::move(wish), &lock, command.ticket);
     task.try_until = now_ + options_.wait_max + options_.ttl_max;
     start(task);
@@ -204,13 +298,18 @@ void Node::Impl::cancelled(Task& task, const Reply& reply) {
     const RequestId& request = std::get<Cancel>(task.operation).request;
     const KeptHold* const hold = lock.record ? lock.record->find(request) : nullptr;
     // The doubtful one may have been the one that did it.
-    const bool ended = reply.status == Status::ended || (task.doubtful && hold != nullptr);
+    const bool ended =
+        reply.status == Status::ended || (task.doubtful && hold != nullptr) || task.had_token;
+    const bool was_last = reply.record && reply.record->holds.size() == 1 &&
+                          reply.record->holds.front().request == request;
+    if (reply.status == Status::ended && was_last) ended_in_store(lock, *reply.record);
     if (ended && hold != nullptr) {
         const Token token = hold->token;
         const bool last = lock.record->holds.size() == 1;
         forget_hold(lock, token);
         if (last) drop_record(lock);
     }
+    look_now(lock);
     if (task.ticket) answer(*task.ticket, Number{ended ? 1 : 0});
 }
 
@@ -228,6 +327,7 @@ void Node::Impl::forced(Task& task, const Reply& reply) {
     const auto& fence = std::get<Force>(task.operation).fence;
     const bool was_sent = task.doubtful && lock.record && (!fence || *fence == lock.record->fence);
     const bool ended = reply.status == Status::ended || was_sent;
+    if (reply.status == Status::ended && reply.record) ended_in_store(lock, *reply.record);
     notice(Notice::Level::warning,
            "audit.forceunlock",
            grant_name(*lock.key, reply.fence_seen) + " FORCEUNLOCK by client " + task.client.str() +
@@ -237,6 +337,7 @@ void Node::Impl::forced(Task& task, const Reply& reply) {
         ++counts_.lost;
         drop_record(lock);
     }
+    look_now(lock);
     if (task.ticket) answer(*task.ticket, Number{ended ? 1 : 0});
 }
 
@@ -244,17 +345,25 @@ void Node::Impl::on(NodeMessage&& message) {
     if (message.kind == NodeMessage::Kind::cancelled) {
         return cancel_here(message.key, message.request);
     }
+    if (message.kind == NodeMessage::Kind::offered) return offered(message.key);
     Lock* const lock = find(message.key);
     if (lock == nullptr) return;
     // Answers and messages come by different connections: either may be newer.
     const bool is_moved = message.kind == NodeMessage::Kind::moved;
-    lock->moved_fence = message.fence;
-    lock->moved_version = is_moved ? message.version : std::numeric_limits<std::uint64_t>::max();
+    Aside& aside = lock->set_aside();
+    aside.moved_fence = message.fence;
+    aside.moved_version = is_moved ? message.version : std::numeric_limits<std::uint64_t>::max();
+    aside.busy_until = {};
+    if (!is_moved) end_delay(*lock, message.fence);
     if (!is_elsewhere(*lock)) return;
     switch (message.kind) {
         case NodeMessage::Kind::moved:
             if (message.keep) {
-                for (Holder& holder : lock->holders) stop_keeping(*lock, holder);
+                for (Holder& holder : lock->holders) {
+                    const bool is_it =
+                        message.hold.empty() || message.hold == token_tail(holder.token);
+                    if (is_it) stop_keeping(*lock, holder);
+                }
             }
             // Its lease and holds are another node's knowledge now, and so is its end: whoever
             // waits has to ask. A record that stayed would be put back into a store that was
@@ -263,8 +372,8 @@ void Node::Impl::on(NodeMessage&& message) {
             lock->check_at = now_;
             // Renewed from here it is this node's again; at once, but two nodes that both keep
             // holds of it must not answer each other without end.
-            lock->keep_at = std::max(now_, lock->reclaim_at);
-            lock->reclaim_at = lock->keep_at + lock->record->ttl / 6;
+            lock->keep_at = std::max(now_, aside.reclaim_at);
+            aside.reclaim_at = lock->keep_at + lock->record->ttl / 6;
             break;
         case NodeMessage::Kind::forced:
             happened(Happened::Kind::revoked, *lock, "forceunlock");
@@ -274,6 +383,7 @@ void Node::Impl::on(NodeMessage&& message) {
             drop_record(*lock);
             break;
         case NodeMessage::Kind::cancelled:
+        case NodeMessage::Kind::offered:
             break;
     }
     settle(*lock);
@@ -289,7 +399,8 @@ void Node::Impl::on(ClientGone&& event) {
     const auto [first, last] = taking_over_.equal_range(event.client);
     for (auto each = first; each != last; ++each) {
         each->second->keeper.reset();
-        std::get<Renew>(each->second->operation).keep = false;  // where it was not sent yet
+        Task& task = *each->second;  // where it was not sent yet
+        (task.after_look ? *task.after_look : std::get<Renew>(task.operation)).keep = false;
     }
     taking_over_.erase(first, last);
     const auto it = keeping_clients_.find(event.client);
@@ -310,16 +421,6 @@ void Node::Impl::on(ClientGone&& event) {
         }
         settle(*lock);
     }
-}
-
-void Node::Impl::on(NotKept&& event) {
-    Lock* const lock = find(event.key);
-    if (lock == nullptr || !lock->record || lock->record->fence != event.fence) return;
-    for (Holder& holder : lock->holders) {
-        if (holder.token == event.token) stop_keeping(*lock, holder);
-    }
-    give_back(*lock, event.token, now_ + options_.ttl_max + options_.answer_max);
-    settle(*lock);
 }
 
 }  // namespace latchd::core

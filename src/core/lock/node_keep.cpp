@@ -15,17 +15,48 @@
 namespace latchd::core {
 namespace {
 constexpr Duration retry_after = std::chrono::milliseconds(250);
+constexpr Duration strict_margin = std::chrono::milliseconds(260);
+
+// What is left of it so much later; of its lease the caller knows more.
+void let_pass(GrantRecord& record, Duration passed) {
+    for (Hold& hold : record.holds) {
+        hold.adopt_left = std::max(hold.adopt_left - passed, Duration::zero());
+    }
+    if (record.hard_left) *record.hard_left -= passed;
+    record.age += passed;
+}
+}  // namespace
+
+// Rule 9: a store's clock may be off by as much as its scripts tolerate for strict locks.
+Duration Node::Impl::margin_of(const LockKey& key) const noexcept {
+    return is_strict(key) ? margin_ + strict_margin : margin_;
 }
 
-Time Node::Impl::told_end(Time sent, Duration left) const noexcept {
-    if (margin_ == Duration::zero()) return sent + left;
-    return sent + left - left / 1000 - margin_;
+Time Node::Impl::told_end(const LockKey& key, Time sent, Duration left) const noexcept {
+    const Duration margin = margin_of(key);
+    if (margin == Duration::zero()) return sent + left;
+    return sent + left - left / 1000 - margin;
 }
 
 // What a store has to keep for a holder that was told `left`: the inverse of told_end().
-Duration Node::Impl::kept_left(Duration left) const noexcept {
-    if (margin_ == Duration::zero()) return left;
-    return left + margin_ + (left + margin_) / 999 + Duration(1);
+Duration Node::Impl::kept_left(const LockKey& key, Duration left) const noexcept {
+    const Duration margin = margin_of(key);
+    if (margin == Duration::zero()) return left;
+    return left + margin + std::max(left + margin, Duration::zero()) / 999 + Duration(1);
+}
+
+// As a store has to keep it for its holders. No lease is longer than its hard end in the store, so
+// what was told isn't either, though an answer that came slowly shows the hard end too soon.
+GrantRecord Node::Impl::to_be_kept(const LockKey& key, const KeptRecord& kept) const {
+    GrantRecord record = to_record(key, kept, now_);
+    record.left = std::min(kept_left(key, record.left), std::max(record.left, options_.ttl_max));
+    if (record.hard_left) record.hard_left = std::max(*record.hard_left, record.left);
+    return record;
+}
+
+bool Node::Impl::is_near_hard_end(const Lock& lock, Time at) const noexcept {
+    const KeptRecord& record = *lock.record;
+    return at + margin_of(*lock.key) + record.ttl / 1000 >= record.hard_end;
 }
 
 bool Node::Impl::is_kept(const Lock& lock) const noexcept {
@@ -34,18 +65,22 @@ bool Node::Impl::is_kept(const Lock& lock) const noexcept {
 
 // A message may have overtaken the answer that the record came with.
 bool Node::Impl::is_elsewhere(const Lock& lock) const noexcept {
-    return lock.record && lock.record->fence == lock.moved_fence &&
-           lock.record->version < lock.moved_version;
+    const Aside& aside = lock.aside();
+    return lock.record && lock.record->fence == aside.moved_fence &&
+           lock.record->version < aside.moved_version;
 }
 
 bool Node::Impl::knows_held(const Lock& lock) const noexcept {
+    if (is_away(lock)) return true;
     return lock.record && lock.record->is_leased(now_) && !lock.releasing &&
            lock.confirmed_at > messages_since_;
 }
 
-// Takes over what the store says of a grant, as told by an answer to something sent at `sent`.
-void Node::Impl::keep_record(Lock& lock, GrantRecord& record, Time sent) {
+// Takes over what the store says of a grant, as told by an answer to something sent at `sent`. The
+// record goes on to the journal.
+void Node::Impl::keep_record(Lock& lock, GrantRecord&& record, Time sent) {
     if (!lock.record) {
+        if (journal_room_ != 0) --journal_room_;
         ++counts_.held;
         const std::uint64_t held = ++held_[lock.key->resource];
         const ResourceSettings* const settings = registry_.find(lock.key->resource.view());
@@ -60,30 +95,59 @@ void Node::Impl::keep_record(Lock& lock, GrantRecord& record, Time sent) {
         }
     }
     lock.free_at = now_ + record.left + record.delay;
-    record.left = told_end(sent, record.left) - sent;
+    record.left = told_end(*lock.key, sent, record.left) - sent;
+    end_delay(lock, record.fence);
     // A slow answer that extends nothing says less than was told before, which still holds.
     const bool is_same = lock.record && lock.record->fence == record.fence;
+    if (is_same) {
+        lock.roamed = lock.roamed || record.version > lock.record->version + 1;
+    } else {
+        lock.roamed = record.version > 1;
+    }
     const Time told = is_same ? lock.record->lease_end : Time::min();
-    lock.record = keep(record, sent);
+    lock.record = keep(record, sent, &recent_);
     lock.record->lease_end = std::max(lock.record->lease_end, told);
     lock.confirmed_at = now_;
-    lock.keep_at = now_ + record.ttl / 3;
+    lock.keep_at = now_ + renew_after_of(lock);
     lock.warned = false;
     lock.check_at = lock.free_at;
     lock.asked_at = {};
-    lock.fence_seen = 0;
-    lock.check_interval = {};
+    if (Aside* const aside = lock.any_aside()) {
+        aside->busy_until = {};
+        aside->fence_seen = 0;
+        aside->check_interval = {};
+    }
+    let_pass(record, now_ - sent);
     record.left = lock.record->lease_end - now_;
-    out_->push_back(JournalPut{to_record(*lock.key, *lock.record, now_)});
+    // Adopted or re-entered, it may run for longer than the LOCK asked for, and this node is the
+    // one that keeps a record of it now.
+    if (is_strict(*lock.key)) (void)is_covered(lock.key->resource, record.left + record.delay);
+    out_->push_back(JournalPut{std::move(record)});
+}
+
+// nullptr: too many resources. Only KEEP locks are watched: the others' renewals are not ours.
+Pace* Node::Impl::pace_of(const Lock& lock) {
+    if (!is_kept(lock)) return nullptr;
+    const ResourceName& resource = lock.key->resource;
+    if (const auto it = paces_.find(resource); it != paces_.end()) return &it->second;
+    return paces_.size() < paces_max ? &paces_[resource] : nullptr;
+}
+
+Duration Node::Impl::renew_after_of(const Lock& lock) {
+    const Pace* const pace = pace_of(lock);
+    return renew_after(lock.record->ttl, pace != nullptr ? *pace : Pace{});
 }
 
 void Node::Impl::drop_record(Lock& lock) {
     if (!lock.record) return;
+    if (Pace* const pace = pace_of(lock)) pace->saw_hold(now_ - lock.record->granted_at);
     for (Holder& holder : lock.holders) stop_keeping(lock, holder);
     lock.holders.clear();
     out_->push_back(JournalDrop{*lock.key, lock.record->fence});
     lock.record.reset();
     lock.releasing = false;
+    lock.roamed = false;
+    lock.restore_doubtful = false;
     lock.check_at = now_;
     lock.asked_at = {};
     --counts_.held;
@@ -108,7 +172,7 @@ void Node::Impl::forget_hold(Lock& lock, const Token& token) {
 void Node::Impl::set_holder(Lock& lock, Holder holder) {
     const auto it = std::ranges::find(lock.holders, holder.token, &Holder::token);
     if (it != lock.holders.end()) {
-        if (!holder.expect_until) holder.expect_until = it->expect_until;
+        if (holder.expect_until == Holder::never) holder.expect_until = it->expect_until;
         stop_keeping(lock, *it);
         *it = holder;
     } else {
@@ -117,6 +181,7 @@ void Node::Impl::set_holder(Lock& lock, Holder holder) {
     if (holder.keep) {
         keeping_clients_[holder.client].insert(&lock);
         counts_.keeping += 1;
+        lock.keep_at = std::min(lock.keep_at, lock.confirmed_at + renew_after_of(lock));
     }
 }
 
@@ -143,21 +208,25 @@ void Node::Impl::give_back(Lock& lock, const Token& token, Time try_until) {
         Undo wish{*lock.key, hold.request, attempt, options_.name, std::nullopt};
         Task& task = add_task(Task::Kind::undo, std::move(wish), &lock, std::nullopt);
         task.try_until = try_until;
+        task.doubtful = lock.restore_doubtful;
         start(task);
     }
     ++counts_.released;
     const bool is_last = lock.record->holds.size() == 1;
+    const bool is_own = std::ranges::all_of(hold.attempts, [&](const Attempt& attempt) {
+        return attempt.incarnation == options_.incarnation;
+    });
+    if (is_last && is_own) add_gone_if_roamed(lock);
     forget_hold(lock, token);
     if (is_last) drop_record(lock);
 }
 
 // The grant is over without an UNLOCK, by this node's clock or by the store's word.
-void Node::Impl::lease_ended(Lock& lock, const char* reason) {
+void Node::Impl::lease_ended(Lock& lock, const char* reason, Ending ending) {
     const KeptRecord& record = *lock.record;
-    const bool hard = record.hard_end && now_ + margin_ + record.ttl / 1000 >= *record.hard_end;
-    if (hard) {
+    if (is_near_hard_end(lock, now_)) {
         reason = "maxhold";
-        for (const KeptHold& hold : record.holds) remember(hold.token, lost_maxhold);
+        for (const KeptHold& hold : record.holds) remember(*lock.key, hold.token, lost_maxhold);
     }
     happened(Happened::Kind::lost, lock, reason);
     if (wants_debug()) {
@@ -166,14 +235,20 @@ void Node::Impl::lease_ended(Lock& lock, const char* reason) {
                grant_name(*lock.key, record.fence) + " lost: " + reason);
     }
     const Time free_at = lock.free_at;
+    std::optional<KeptRecord> delayed;
+    if (ending == Ending::lapsed && record.is_live(now_)) delayed = record;
     drop_record(lock);
     lock.check_at = free_at;
+    if (!delayed) return;
+    // Nobody gets it for that long, whatever becomes of the store or of this process.
+    out_->push_back(JournalPut{to_record(*lock.key, *delayed, now_)});
+    lock.set_aside().delayed = std::move(delayed);
 }
 
 void Node::Impl::renew_kept(Lock& lock) {
     const auto holder = std::ranges::find_if(lock.holders, &Holder::keep);
     // Takes nothing over: another node may keep another hold of this lock.
-    Renew wish{*lock.key, holder->token, options_.name, std::nullopt, false};
+    Renew wish{*lock.key, holder->token, options_.name, std::nullopt, false, is_strict(*lock.key)};
     Task& task = add_task(Task::Kind::keep, std::move(wish), &lock, std::nullopt);
     task.try_until = lock.record->lease_end;
     lock.renewing = true;
@@ -193,7 +268,8 @@ void Node::Impl::kept(Task& task, Reply& reply, Time sent) {
             // node or connection, and relies on that.
             if (!here) return;
             ++counts_.renewed;
-            keep_record(lock, *reply.record, sent);
+            if (Pace* const pace = pace_of(lock)) pace->saw_round_trip(now_ - sent);
+            keep_record(lock, std::move(*reply.record), sent);
             return;
         case Status::renew_limit:
             for (Holder& holder : lock.holders) stop_keeping(lock, holder);
@@ -201,6 +277,7 @@ void Node::Impl::kept(Task& task, Reply& reply, Time sent) {
             return;
         default:
             if (!here || lock.releasing) return;
+            if (is_only_hold_gone(lock, reply)) return forget_hold(lock, token);
             ++counts_.lost;
             notice(Notice::Level::warning,
                    "lock.lost_in_store",
@@ -219,13 +296,16 @@ void Node::Impl::on_timer(Lock& lock) {
             drop_record(lock);
             lock.check_at = free_at;
         } else {
-            lease_ended(lock, "expired");
+            lease_ended(lock, "expired", Ending::lapsed);
         }
+    }
+    if (const auto& delayed = lock.aside().delayed; delayed && !delayed->is_live(now_)) {
+        end_delay(lock, delayed->fence);
     }
     if (lock.record) {
         for (Holder& holder : lock.holders) {
-            if (!holder.expect_until || now_ < *holder.expect_until) continue;
-            holder.expect_until.reset();
+            if (now_ < holder.expect_until) continue;
+            holder.expect_until = Holder::never;
             ++counts_.over_expected;
             notice(Notice::Level::warning,
                    "lock.over_expected",
@@ -233,9 +313,7 @@ void Node::Impl::on_timer(Lock& lock) {
                        " is held for more than three times its EXPECT");
         }
         if (is_kept(lock) && !lock.releasing && now_ >= lock.keep_at) {
-            const bool at_end = lock.record->hard_end &&
-                                lock.record->lease_end + margin_ + lock.record->ttl / 1000 >=
-                                    *lock.record->hard_end;
+            const bool at_end = is_near_hard_end(lock, lock.record->lease_end);
             const Duration left = lock.record->lease_end - now_;
             if (!lock.warned && left < lock.record->ttl / 3 && !at_end) {
                 lock.warned = true;
@@ -255,17 +333,21 @@ void Node::Impl::rearm(Lock& lock) {
         by(lock.record->lease_end);
         if (is_kept(lock) && !lock.releasing) by(lock.keep_at);
         for (const Holder& holder : lock.holders) {
-            if (holder.expect_until) by(*holder.expect_until);
+            if (holder.expect_until != Holder::never) by(holder.expect_until);
         }
     }
+    const Aside& aside = lock.aside();
+    if (now_ < aside.busy_until) by(aside.busy_until);
+    if (aside.delayed) by(aside.delayed->lease_end + aside.delayed->delay);
     const Request* const first = head(lock);
-    if (open_ && first != nullptr && first->stage == Request::Stage::idle && !knows_held(lock)) {
+    if (open_ && first != nullptr && first->stage == Request::Stage::idle && !knows_held(lock) &&
+        allowed(*first) == Allowed::granting) {
         by(lock.check_at);
     }
     if (due) {
-        deadlines_.arm(lock.timer, *due);
+        deadlines_.arm(lock, *due);
     } else {
-        deadlines_.disarm(lock.timer);
+        deadlines_.disarm(lock);
     }
 }
 

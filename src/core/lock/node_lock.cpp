@@ -19,24 +19,14 @@
 namespace latchd::core {
 namespace {
 
-using std::chrono::milliseconds;
-
-template <class T>
-std::optional<T> first_of(const std::optional<T>& a, const std::optional<T>& b) {
-    return a ? a : b;
-}
-
-bool joins(const Lock& lock, const LockCommand& command) {
-    if (!command.owner.empty() && command.owner == lock.record->owner) return true;
-    return command.request && std::ranges::any_of(lock.record->holds, [&](const KeptHold& hold) {
+// Of what is_away() may speak of, too. In its DELAY nobody joins.
+bool joins(const Lock& lock, const LockCommand& command, Time now) {
+    const auto& record = lock.record ? lock.record : lock.aside().delayed;
+    if (!record || !record->is_leased(now)) return false;
+    if (!command.owner.empty() && command.owner == record->owner) return true;
+    return command.request && std::ranges::any_of(record->holds, [&](const KeptHold& hold) {
                return hold.request == *command.request;
            });
-}
-
-const char* worth_too_little(Require require, const std::string& tier, bool shared) {
-    if (require == Require::redis && tier != "redis") return "REQUIRE redis";
-    if (require == Require::shared && !shared) return "REQUIRE shared";
-    return nullptr;
 }
 
 }  // namespace
@@ -46,31 +36,6 @@ Request* Node::Impl::head(const Lock& lock) const noexcept {
         if (request->queued && !request->ghost) return request;
     }
     return nullptr;
-}
-
-// Fills in what the resource or the node says where the command says nothing. False: refused,
-// and answered so.
-bool Node::Impl::complete(LockCommand& command) {
-    const ResourceSettings* const settings = registry_.find(command.key.resource.view());
-    const std::string& name = command.key.resource.str();
-    if (settings == nullptr && registry_.require_registered) {
-        fail(command.ticket,
-             ErrorWord::err,
-             "resource '" + name + "' is not registered; RESOURCE SET " + name + " registers it");
-        return false;
-    }
-    static const ResourceSettings defaults;
-    const ResourceSettings& resource = settings != nullptr ? *settings : defaults;
-    command.ttl = std::min(command.ttl.value_or(resource.ttl.value_or(registry_.ttl_default)),
-                           options_.ttl_max);
-    command.hold_max = first_of(command.hold_max, resource.hold_max);
-    command.expect = first_of(command.expect, resource.expect);
-    command.delay = first_of(command.delay, resource.delay);
-    if (!open_) return true;
-    const char* const what = worth_too_little(command.require, tier_, shared_);
-    if (what == nullptr) return true;
-    fail(command.ticket, ErrorWord::degraded, "the tier is " + tier_ + ", not " + what);
-    return false;
 }
 
 // The client's library sent its LOCK again: it takes over the place, and what is under way, of
@@ -98,36 +63,7 @@ void Node::Impl::enter(Request& request, LockCommand&& command) {
     request.wait_until = now_ + request.command.wait;
     request.answer_by = request.wait_until + options_.answer_max;
     waiting_clients_[request.command.ticket.client].push_back(&request);
-    deadlines_.arm(request.timer, request.queued ? request.wait_until : request.answer_by);
-}
-
-// Why this LOCK can't be taken on; nothing if it can.
-std::optional<Error> Node::Impl::overload(const Lock& lock, const LockCommand& command) const {
-    if (command.wait > Duration::zero()) {
-        const ResourceSettings* const settings = registry_.find(command.key.resource.view());
-        const std::uint32_t queue_max = settings == nullptr
-                                            ? queue_max_default
-                                            : settings->queue_max.value_or(queue_max_default);
-        const auto queued = static_cast<std::uint32_t>(std::ranges::count_if(
-            lock.requests, [](const Request* r) { return r->queued && !r->ghost; }));
-        if (queued >= queue_max) {
-            return Error{ErrorWord::queue_full,
-                         std::to_string(queued) +
-                             " wait for this lock already; the limit is QUEUE of resource '" +
-                             command.key.resource.str() + "'"};
-        }
-        if (counts_.waiting >= options_.waiters_max) {
-            return Error{ErrorWord::queue_full,
-                         std::to_string(counts_.waiting) +
-                             " wait on this node already; the limit is limits.max_waiters"};
-        }
-    }
-    if (counts_.held + requests_.size() >= options_.locks_max + counts_.waiting) {
-        return Error{ErrorWord::limit,
-                     "journal: " + std::to_string(options_.locks_max) +
-                         " locks are held through this node; the limit is max_locks"};
-    }
-    return std::nullopt;
+    deadlines_.arm(request, request.queued ? request.wait_until : request.answer_by);
 }
 
 void Node::Impl::on(LockCommand&& command) {
@@ -145,8 +81,12 @@ void Node::Impl::on(LockCommand&& command) {
     const bool crowded = head(lock) != nullptr;
     const bool known = knows_held(lock);
     const bool may_join = command.request || !command.owner.empty();
-    const bool joins_here = may_join && known && joins(lock, command);
-    if (!joins_here && !waits && (known || (crowded && !may_join))) {
+    const bool joins_here = may_join && known && joins(lock, command, now_);
+    if (joins_here && is_away(lock)) {
+        return fail(ticket, ErrorWord::nostore, away_text(lock));
+    }
+    const bool busy = now_ < lock.aside().busy_until;
+    if (!joins_here && !waits && (known || ((crowded || busy) && !may_join))) {
         ++counts_.contended;
         answer(ticket, Refused{});
         return erase_if_idle(lock);
@@ -160,12 +100,10 @@ void Node::Impl::on(LockCommand&& command) {
     Request& request = requests_.back();
     request.self = std::prev(requests_.end());
     request.lock = &lock;
-    request.timer.owner = &request;
-    request.timer.kind = timer_of_request;
     request.named = command.request.has_value();
     request.id = request.named ? *command.request : RequestId(names_.draw());
     request.token = Token(names_.draw());
-    lock.requests.push_back(&request);
+    lock.requests.add(request);
     enter(request, std::move(command));
 
     if (open_) {
@@ -177,12 +115,17 @@ void Node::Impl::on(LockCommand&& command) {
             if (!known && may_join) ask(request, true);
         } else if (!waits) {
             ask(request, false);
+        } else if (may_join && allowed(request) == Allowed::joining) {
+            ask(request, true);
         }
     }
     settle(lock);
 }
 
 Acquire Node::Impl::make_acquire(Request& request, bool join_only) {
+    request.joins_only = join_only;
+    request.is_local = fleet_local_;
+    request.tier = told_tier();
     if (request.attempt.number == 0) request.attempt = {options_.incarnation, ++attempts_};
     const LockCommand& command = request.command;
     const ResourceSettings* const settings = registry_.find(command.key.resource.view());
@@ -201,12 +144,24 @@ Acquire Node::Impl::make_acquire(Request& request, bool join_only) {
     wish.retry_window = options_.retry_window;
     wish.keep = command.keep;
     wish.join_only = join_only;
+    wish.strict = settings != nullptr && settings->safety == Safety::strict;
+    wish.waits = !join_only && request.queued && now_ < request.wait_until;
+    if (wish.waits) request.lock->in_queue = true;
+    const Lock& lock = *request.lock;
+    wish.looks = lock.asked_at != Time{} && lock.aside().fence_seen != 0 && now_ < lock.free_at;
+    request.is_handed = false;
     request.stage = Request::Stage::asked;
     request.sent = now_;
     return wish;
 }
 
+// Sends its Acquire, as far as it is allowed now; else it waits for resume().
 void Node::Impl::ask(Request& request, bool join_only) {
+    const Allowed most = allowed(request);
+    const bool may_join = request.named || !request.command.owner.empty() ||
+                          request.stage == Request::Stage::doubtful;
+    if (most == Allowed::nothing || (most == Allowed::joining && !may_join)) return;
+    join_only = join_only || most == Allowed::joining;
     Acquire wish = make_acquire(request, join_only);
     if (!join_only) request.lock->asked_at = now_;
     const std::uint64_t id = ++operations_;
@@ -216,27 +171,38 @@ void Node::Impl::ask(Request& request, bool join_only) {
 
 // A lock's next move: its head asks, if it may; its deadline is set; or it is forgotten.
 void Node::Impl::settle(Lock& lock) {
-    if (is_elsewhere(lock) && !is_kept(lock)) drop_record(lock);
+    // What a renewal that is under way brings is newer than the message.
+    if (is_elsewhere(lock) && !is_kept(lock) && !lock.renewing) {
+        // The other node may never get the answer that made the lock its own: what is known here
+        // is handed over until it is over, and not used for anything else.
+        if (shared_) lock.set_aside().delayed = lock.record;
+        drop_record(lock);
+    }
     Request* const first = head(lock);
-    if (first != nullptr && first->stage == Request::Stage::idle && may_ask(lock)) {
+    if (first != nullptr && first->stage == Request::Stage::idle && may_ask(lock, *first)) {
         ask(*first, false);
     }
+    if (first == nullptr && lock.in_queue) step_out(lock);
     rearm(lock);
+    lock.forget_aside(now_);
     erase_if_idle(lock);
 }
 
-bool Node::Impl::may_ask(Lock& lock) {
+bool Node::Impl::may_ask(Lock& lock, const Request& first) {
     if (!open_ || knows_held(lock) || now_ < lock.check_at) return false;
-    if (lock.asked_at == Time{}) return true;
-    // A bounded number of second looks per second and node, the longest due first.
+    if (allowed(first) != Allowed::granting) return false;
+    if (lock.asked_at == Time{} || take_check()) return true;
+    lock.check_at = checks_window_ + std::chrono::seconds(1);
+    return false;
+}
+
+// A bounded number of second looks per second and node, the longest due first.
+bool Node::Impl::take_check() {
     if (now_ - checks_window_ >= std::chrono::seconds(1)) {
         checks_window_ = now_;
         checks_ = 0;
     }
-    if (checks_ >= options_.checks_per_second) {
-        lock.check_at = checks_window_ + std::chrono::seconds(1);
-        return false;
-    }
+    if (checks_ >= options_.checks_per_second) return false;
     ++checks_;
     return true;
 }
@@ -244,14 +210,14 @@ bool Node::Impl::may_ask(Lock& lock) {
 void Node::Impl::granted(Request& request, Reply& reply, Time sent) {
     Lock& lock = *request.lock;
     GrantRecord& record = *reply.record;
-    const Time end = told_end(sent, record.left);
-    const char* const too_little = worth_too_little(request.command.require, tier_, shared_);
+    const Time end = told_end(*lock.key, sent, record.left);
+    const char* const too_little = worth_too_little(request.command.require, request.tier);
     if (request.given_up || end <= now_ || too_little != nullptr) {
         const bool late = !request.given_up && too_little == nullptr;
         if (too_little != nullptr && !request.given_up) {
             fail(request.command.ticket,
                  ErrorWord::degraded,
-                 "the tier is " + tier_ + ", not " + too_little);
+                 "the tier is " + request.tier + ", not " + too_little);
             request.given_up = true;
         }
         undo(request);
@@ -267,20 +233,27 @@ void Node::Impl::granted(Request& request, Reply& reply, Time sent) {
         request.given_up = true;
         return drop(request);
     }
-    const auto hold =
-        std::ranges::find_if(record.holds, [&](const Hold& h) { return h.request == request.id; });
+    // Not by the request id: it may have gone over to a newer hold (T4).
+    const auto hold = std::ranges::find_if(record.holds, [&](const Hold& h) {
+        return std::ranges::find(h.attempts, request.attempt) != h.attempts.end();
+    });
     const Token token = hold->token;
     const auto holds = static_cast<std::uint32_t>(record.holds.size());
     const Fence fence = record.fence;
     if (lock.record && lock.record->fence != fence) {
         drop_record(lock);  // the former grant ended without a word to this node
     }
-    keep_record(lock, record, sent);
+    keep_record(lock, std::move(record), sent);
+    if (reply.status == Status::granted) {
+        lock.in_queue = false;  // T12
+        lock.is_offered = false;
+        lock.turn = request.is_handed ? lock.turn + 1 : 1;
+    }
     Holder holder{token,
                   request.command.ticket.client,
+                  Holder::never,
                   request.command.keep,
-                  request.command.release_on_close,
-                  std::nullopt};
+                  request.command.release_on_close};
     if (request.command.expect) holder.expect_until = now_ + 3 * *request.command.expect;
     set_holder(lock, std::move(holder));
     if (reply.status == Status::adopted) {
@@ -298,7 +271,7 @@ void Node::Impl::granted(Request& request, Reply& reply, Time sent) {
         notice(Notice::Level::debug, "lock.granted", std::move(text));
     }
     answer(request.command.ticket,
-           Granted{token, fence, lock.record->lease_end - now_, holds, tier_});
+           Granted{token, fence, lock.record->lease_end - now_, holds, request.tier});
     request.given_up = true;
     drop(request);
 }
@@ -330,28 +303,30 @@ void Node::Impl::refused(Request& request, const Reply& reply) {
             request.given_up = true;
             return drop(request);
     }
+    if (request.joins_only) {
+        const Allowed most = allowed(request);
+        if (auto text = most == Allowed::joining ? refusal(request.command) : std::nullopt) {
+            fail(ticket, ErrorWord::degraded, std::move(*text));
+            request.given_up = true;
+            return drop(request);
+        }
+        // There is nothing to join, and it may not be granted yet: it goes on waiting.
+        if (most != Allowed::granting && reply.fence_seen == 0) return settle(lock);
+        // By now it may: it is free, and nobody is before it.
+        const Request* const first = head(lock);
+        if (reply.fence_seen == 0 && open_ && (first == nullptr || first == &request)) {
+            return ask(request, false);
+        }
+    }
     ++counts_.contended;
+    if (!request.joins_only) remember_busy(lock, reply);
     if (!request.queued || now_ >= request.wait_until) {
         if (request.queued) ++counts_.wait_timeouts;
         answer(ticket, Refused{});
         request.given_up = true;
         return drop(request);
     }
-    if (head(lock) == &request && reply.fence_seen != 0) {
-        // Held elsewhere: look again when its lease must have ended, and every wake_check
-        // (doubling) for what this node was not told. A lease that was renewed meanwhile is not
-        // looked at more often than once per wake_check.
-        const bool same = lock.fence_seen == reply.fence_seen;
-        const bool extended = same && now_ + reply.left > lock.free_at + milliseconds(5);
-        lock.fence_seen = reply.fence_seen;
-        lock.free_at = now_ + reply.left;
-        lock.check_interval =
-            same ? std::min(2 * lock.check_interval, std::max(reply.left, options_.wake_check))
-                 : options_.wake_check;
-        const Duration over = reply.left + milliseconds(1);
-        lock.check_at = now_ + std::min(lock.check_interval, over);
-        if (extended) lock.check_at = std::max(lock.check_at, lock.asked_at + options_.wake_check);
-    }
+    if (head(lock) == &request) look_later(lock, reply);
     settle(lock);
 }
 
@@ -364,16 +339,19 @@ void Node::Impl::ask_failed(Request& request, Failure failure, const std::string
     }
     if (request.given_up) return drop(request);
     request.stage = Request::Stage::idle;
-    const bool says_no = failure == Failure::refused || failure == Failure::clock;
+    const bool is_full = failure == Failure::full;
+    const bool says_no = failure == Failure::refused || failure == Failure::clock || is_full;
     if (says_no && !request.queued) {
-        fail(request.command.ticket, ErrorWord::nostore, text);
+        fail(request.command.ticket,
+             is_full ? ErrorWord::limit : ErrorWord::nostore,
+             is_full ? journal_text : text);
         request.given_up = true;
         return drop(request);
     }
     if (open_) {
         lock.check_at = now_ + options_.wake_check / 10;
         if (!request.queued) {
-            deadlines_.arm(request.timer, std::min(request.answer_by, lock.check_at));
+            deadlines_.arm(request, std::min(request.answer_by, lock.check_at));
         }
     }
     settle(lock);
@@ -385,20 +363,28 @@ void Node::Impl::time_out(Request& request) {
     const Ticket ticket = request.command.ticket;
     if (now_ < request.answer_by) {
         if (!request.queued) {  // a second try of a LOCK without WAIT
-            deadlines_.arm(request.timer, request.answer_by);
+            deadlines_.arm(request, request.answer_by);
             if (open_ && request.stage == Request::Stage::idle) ask(request, false);
             return;
         }
         const bool is_head = head(lock) == &request;
-        const bool has_news = knows_held(lock) || (open_ && (!is_head || lock.fence_seen != 0));
-        if (request.stage == Request::Stage::idle && has_news) {
+        const bool serves = open_ && allowed(request) == Allowed::granting;
+        const bool has_news =
+            knows_held(lock) || (serves && (!is_head || lock.aside().fence_seen != 0));
+        const bool asks = serves && is_head && !knows_held(lock) &&
+                          request.stage == Request::Stage::idle && lock.asked_at < now_ &&
+                          take_check();
+        if (asks) {
+            // What was seen last may be as old as the pause between two looks.
+            ask(request, false);
+        } else if (request.stage == Request::Stage::idle && has_news) {
             ++counts_.wait_timeouts;
             answer(ticket, Refused{});
             request.given_up = true;
             return drop(request);
         }
         // An answer of the store is under way, or the store is away: a little longer.
-        deadlines_.arm(request.timer, request.answer_by);
+        deadlines_.arm(request, request.answer_by);
         return;
     }
     const bool was_sent = request.stage != Request::Stage::idle;
@@ -407,8 +393,12 @@ void Node::Impl::time_out(Request& request) {
         fail(ticket,
              ErrorWord::uncertain,
              "max_ms=" + std::to_string(to_ms(most)) + " req=" + printable(request.id.view()));
+    } else if (open_ && !has_room()) {
+        fail(ticket, ErrorWord::limit, journal_text);
     } else {
-        fail(ticket, ErrorWord::nostore, nostore_text());
+        fail(ticket,
+             ErrorWord::nostore,
+             is_away(lock) ? away_text(lock) : nostore_text(allowed(request) != Allowed::granting));
     }
     request.given_up = true;
     if (request.stage == Request::Stage::doubtful) undo(request);
@@ -423,11 +413,13 @@ void Node::Impl::time_out(Request& request) {
 // Takes this request's attempt out of the store, whatever became of it there.
 void Node::Impl::undo(Request& request) {
     if (request.attempt.number == 0) return;
+    if (request.is_local && !fleet_local_) return;  // the host's table is out of reach, and of use
     ++counts_.undone;
     Undo wish{*request.lock->key, request.id, request.attempt, options_.name, std::nullopt};
     Task& task = add_task(Task::Kind::undo, std::move(wish), request.lock, std::nullopt);
     task.doubtful = request.stage == Request::Stage::doubtful;
     task.try_until = now_ + options_.ttl_max + options_.answer_max;
+    task.shared_only = fleet_local_ && !request.is_local;
     start(task);
 }
 
@@ -440,8 +432,8 @@ void Node::Impl::drop(Request& request) {
         std::erase(client->second, &request);
         if (client->second.empty()) waiting_clients_.erase(client);
     }
-    deadlines_.disarm(request.timer);
-    std::erase(lock.requests, &request);
+    deadlines_.disarm(request);
+    lock.requests.remove(request);
     requests_.erase(request.self);
     settle(lock);
 }
@@ -452,7 +444,7 @@ void Node::Impl::client_left(Request& request) {
         if (request.queued) --counts_.waiting;
         request.queued = false;
         request.given_up = true;
-        deadlines_.disarm(request.timer);
+        deadlines_.disarm(request);
         if (request.stage == Request::Stage::doubtful) {
             undo(request);
             return drop(request);
@@ -466,7 +458,7 @@ void Node::Impl::client_left(Request& request) {
     // Its place stays for a while: the client's library may come back with the same REQ.
     --counts_.waiting;
     request.ghost = true;
-    deadlines_.arm(request.timer, now_ + options_.place_kept);
+    deadlines_.arm(request, now_ + options_.place_kept);
     settle(lock);
 }
 

@@ -13,12 +13,20 @@
 
 namespace latchd::core {
 
-std::string Node::Impl::nostore_text() const {
-    if (settling_) {
-        return "settling retry_ms=" + std::to_string(to_ms(options_.wake_check)) + " " +
-               closed_reason_;
-    }
-    return open_ ? "the store does not answer" : closed_reason_;
+// `held_back`: the store is there, and this node may not do that now.
+std::string Node::Impl::nostore_text(bool held_back) const {
+    const std::string retry = " retry_ms=" + std::to_string(to_ms(options_.wake_check));
+    if (settling_) return "settling" + retry + ' ' + closed_reason_;
+    if (!open_) return closed_reason_;
+    if (!held_back) return "the store does not answer";
+    return (permit_.reason.empty() ? "not allowed to grant now" : permit_.reason) + retry;
+}
+
+// While the host's own table serves, about what only the fleet's store knows.
+std::string Node::Impl::away_text(const Lock& lock) const {
+    const std::string retry = " retry_ms=" + std::to_string(to_ms(options_.wake_check));
+    return std::string(lock.record || lock.aside().delayed ? "this grant is in" : "it may be in") +
+           " the fleet's store, which is out of reach" + retry;
 }
 
 Task& Node::Impl::add_task(Task::Kind kind,
@@ -32,16 +40,24 @@ Task& Node::Impl::add_task(Task::Kind kind,
     task.operation = std::move(operation);
     task.ticket = ticket;
     task.lock = lock;
-    if (lock != nullptr) ++lock->busy;
+    if (lock != nullptr) {
+        ++lock->busy;
+        task.shared_only = is_away(*lock);
+    }
     task.answer_by = now_ + options_.answer_max;
-    task.timer.owner = &task;
-    task.timer.kind = timer_of_task;
     return task;
 }
 
-// Sends a task's operation, or leaves it parked until the store opens.
+// Sends a task's operation, or leaves it parked until the store opens, or until it is allowed.
 void Node::Impl::start(Task& task, Request* then) {
-    if (!open_) {
+    if (auto* const restore = std::get_if<Restore>(&task.operation)) {
+        // As it is now: it may have waited.
+        const Lock& lock = *task.lock;
+        if (!lock.record || lock.record->fence != restore->record.fence) return finish(task);
+        GrantRecord& record = restore->record;
+        record = to_be_kept(*lock.key, *lock.record);
+    }
+    if (!open_ || !may_start(task)) {
         if (task.ticket && tasks_.size() > tasks_max) {
             fail(*task.ticket,
                  ErrorWord::limit,
@@ -62,17 +78,18 @@ void Node::Impl::start(Task& task, Request* then) {
         }
         out_->push_back(Submit{OperationId{id}, std::move(operation)});
     }
-    deadlines_.arm(task.timer, task.ticket ? task.answer_by : std::max(task.try_until, now_));
+    deadlines_.arm(task, task.ticket ? task.answer_by : std::max(task.try_until, now_));
 }
 
 void Node::Impl::finish(Task& task) {
     Lock* const lock = task.lock;
-    deadlines_.disarm(task.timer);
+    deadlines_.disarm(task);
     if (task.keeper) {
         const auto [first, last] = taking_over_.equal_range(*task.keeper);
         taking_over_.erase(
             std::find_if(first, last, [&](const auto& entry) { return entry.second == &task; }));
     }
+    if (lock != nullptr && lock->aside().restore == &task) lock->set_aside().restore = nullptr;
     tasks_.erase(task.self);
     if (lock == nullptr) return;
     --lock->busy;
@@ -104,11 +121,15 @@ void Node::Impl::time_out(Task& task) {
         } else if (!is_read && (task.under_way || task.doubtful)) {
             fail(ticket, ErrorWord::uncertain, max_ms(task) + " the store has not answered");
         } else {
-            fail(ticket, ErrorWord::nostore, nostore_text());
+            const bool is_away_task = task.shared_only && fleet_local_;
+            fail(ticket,
+                 ErrorWord::nostore,
+                 is_away_task ? away_text(*task.lock)
+                              : nostore_text(!task.under_way && !may_start(task)));
         }
     }
     if (now_ < task.try_until) {
-        deadlines_.arm(task.timer, task.try_until);
+        deadlines_.arm(task, task.try_until);
         return;
     }
     if (task.kind == Task::Kind::keep && !task.under_way) task.lock->renewing = false;
@@ -117,7 +138,10 @@ void Node::Impl::time_out(Task& task) {
 
 void Node::Impl::task_failed(Task& task, Failure failure, const std::string& text) {
     task.under_way = false;
-    if (failure == Failure::in_doubt) task.doubtful = true;
+    if (failure == Failure::in_doubt) {
+        task.doubtful = true;
+        if (task.kind == Task::Kind::restore) task.lock->restore_doubtful = true;
+    }
     const bool says_no = failure == Failure::refused || failure == Failure::clock;
     if (says_no && task.ticket) {
         if (goes_on(task)) {
@@ -138,7 +162,7 @@ void Node::Impl::task_failed(Task& task, Failure failure, const std::string& tex
     }
     // Parked until the store opens; where it is open and said no, tried again in a while.
     const Time until = task.ticket ? task.answer_by : task.try_until;
-    deadlines_.arm(task.timer, open_ ? std::min(until, now_ + options_.wake_check) : until);
+    deadlines_.arm(task, open_ ? std::min(until, now_ + options_.wake_check) : until);
 }
 
 void Node::Impl::on(StoreReplied&& event) {
@@ -154,12 +178,16 @@ void Node::Impl::on(StoreReplied&& event) {
                 unlocked(*task, reply);
                 break;
             case Task::Kind::renew:
+                if (task->after_look && looked(*task, reply)) return;
                 renewed(*task, reply, flight.sent);
                 break;
             case Task::Kind::keep:
                 kept(*task, reply, flight.sent);
                 break;
             case Task::Kind::undo:
+                look_now(*task->lock);  // it may have freed the lock
+                break;
+            case Task::Kind::step_out:
                 break;
             case Task::Kind::cancel:
                 cancelled(*task, reply);
@@ -197,130 +225,31 @@ void Node::Impl::on(StoreFailed&& event) {
     if (it == flights_.end()) return;
     const Flight flight = it->second;
     flights_.erase(it);
-    if (flight.request != nullptr) ask_failed(*flight.request, event.failure, event.text);
-    if (flight.task != nullptr) task_failed(*flight.task, event.failure, event.text);
+    failed(flight, event.failure, event.text);
 }
 
-// Puts back what this node keeps, into a store that was replaced while it did.
-void Node::Impl::restore_all() {
-    restore_wanted_ = false;
-    std::vector<Lock*> locks;
-    for (auto& [key, lock] : locks_) {
-        if (!lock.record || !lock.record->is_leased(now_) || lock.releasing) continue;
-        // A shared store that kept this very grant all along knows better: it may have been
-        // released through another node while this one was away.
-        if (shared_ && epoch_of(lock.record->fence) == epoch_) continue;
-        locks.push_back(&lock);
-    }
-    for (Lock* const lock : locks) {
-        Restore wish{to_record(*lock->key, *lock->record, now_), !shared_};
-        GrantRecord& record = wish.record;
-        record.left = kept_left(record.left);
-        if (record.hard_left) record.left = std::min(record.left, *record.hard_left);
-        Task& task = add_task(Task::Kind::restore, std::move(wish), lock, std::nullopt);
-        task.try_until = lock->record->lease_end;
-        start(task);
-    }
-}
-
-void Node::Impl::restored(Task& task, Reply& reply, Time sent) {
-    Lock& lock = *task.lock;
-    const GrantRecord& asked = std::get<Restore>(task.operation).record;
-    if (!lock.record || lock.record->fence != asked.fence) return;
-    if (reply.status != Status::restored) {
-        ++counts_.lost;
-        return lease_ended(lock, "lost with its store");
-    }
-    const Fence former = lock.record->fence;
-    const std::vector<Holder> holders = lock.holders;
-    keep_record(lock, *reply.record, sent);
-    if (lock.record->fence != former) {
-        out_->push_back(JournalDrop{*lock.key, former});
-        out_->push_back(JournalPut{to_record(*lock.key, *lock.record, now_)});
-        happened(Happened::Kind::failover, lock, "the store was replaced");
-    }
-}
-
-void Node::Impl::on(StoreOpened&& event) {
-    const bool is_new = epoch_ != event.epoch;
-    open_ = true;
-    settling_ = false;
-    tier_ = std::move(event.tier);
-    shared_ = event.shared;
-    margin_ = event.margin;
-    kill_works_ = event.kill_works;
-    epoch_ = event.epoch;
-    if (is_new || restore_wanted_) restore_all();
-
-    // What was parked, in the order of its arrival; then the requests.
-    std::vector<Task*> parked;
-    for (Task& task : tasks_) {
-        if (!task.under_way) parked.push_back(&task);
-    }
-    for (Task* const task : parked) start(*task);
-    std::vector<Request*> requests;
-    for (Request& request : requests_) requests.push_back(&request);
-    for (Request* const request : requests) {
-        if (request->ghost) continue;
-        const bool again = request->stage == Request::Stage::doubtful;
-        if (again && !kill_works_) {
-            // The first copy may come yet, even behind an UNLOCK of what the second one gets: it
-            // is barred, and the second is another attempt.
-            undo(*request);
-            request->attempt = {};
-        }
-        if (again || (request->stage == Request::Stage::idle && !request->queued)) {
-            ask(*request, false);
-        }
-    }
-    std::vector<Lock*> locks;
-    for (auto& [key, lock] : locks_) {
-        if (!knows_held(lock)) lock.check_at = now_;
-        if (lock.requests.empty()) continue;
-        locks.push_back(&lock);
-    }
-    for (Lock* const lock : locks) settle(*lock);
-}
-
-void Node::Impl::on(StoreClosed&& event) {
-    open_ = false;
-    settling_ = event.settling;
-    closed_reason_ = std::move(event.reason);
+void Node::Impl::failed(const Flight& flight, Failure failure, const std::string& text) {
+    if (flight.request != nullptr) ask_failed(*flight.request, failure, text);
+    if (flight.task != nullptr) task_failed(*flight.task, failure, text);
 }
 
 void Node::Impl::on(MessagesResumed&&) {
+    hears_ = true;
     messages_since_ = now_;
     std::vector<Lock*> locks;
     for (auto& [key, lock] : locks_) {
-        if (!lock.record) continue;
+        if (Aside* const aside = lock.any_aside()) aside->busy_until = {};
+        if (!lock.record && lock.requests.empty()) continue;
         lock.check_at = now_;  // for who comes to wait later, too
         if (!lock.requests.empty()) locks.push_back(&lock);
     }
     for (Lock* const lock : locks) settle(*lock);
 }
 
-void Node::Impl::on(Restarted&& event) {
-    for (GrantRecord& record : event.records) {
-        Lock& lock = lock_of(record.key);
-        if (lock.record) continue;
-        lock.record = keep(record, now_);
-        lock.confirmed_at = Time::min();
-        lock.free_at = now_ + record.left + record.delay;
-        lock.check_at = now_;
-        lock.keep_at = lock.record->lease_end;
-        ++counts_.held;
-        ++held_[record.key.resource];
-        rearm(lock);
-    }
-    restore_wanted_ = true;
-    if (open_) restore_all();
-}
-
 void Node::Impl::on(DrainStarted&&) {
     if (draining_) return;
     draining_ = true;
     drain_by_ = now_ + options_.answer_max;
-    drain_timer_.kind = timer_of_drain;
     deadlines_.arm(drain_timer_, drain_by_);
     std::vector<Request*> waiting;
     for (Request& request : requests_) waiting.push_back(&request);
@@ -334,7 +263,7 @@ void Node::Impl::on(DrainStarted&&) {
             if (request->queued && !request->ghost) --counts_.waiting;
             request->queued = false;
             request->given_up = true;
-            deadlines_.disarm(request->timer);
+            deadlines_.disarm(*request);
             continue;
         }
         request->given_up = true;
@@ -367,15 +296,15 @@ void Node::Impl::pop_timers() {
     while (Timer* const timer = deadlines_.pop(now_)) {
         switch (timer->kind) {
             case timer_of_request:
-                time_out(*static_cast<Request*>(timer->owner));
+                time_out(*static_cast<Request*>(timer));
                 break;
             case timer_of_lock:
-                on_timer(*static_cast<Lock*>(timer->owner));
+                on_timer(*static_cast<Lock*>(timer));
                 break;
             case timer_of_drain:
                 break;  // check_drained() looks at the clock
             default: {
-                Task& task = *static_cast<Task*>(timer->owner);
+                Task& task = *static_cast<Task*>(timer);
                 const Time until = task.ticket ? task.answer_by : task.try_until;
                 if (open_ && !task.under_way && now_ < until) {
                     start(task);

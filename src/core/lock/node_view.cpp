@@ -13,6 +13,11 @@ namespace latchd::core {
 
 void Node::Impl::on(InfoCommand&& command) {
     Lock& lock = lock_of(command.key);
+    if (is_away(lock) && lock.record) {
+        LockView seen = view(*lock.key, &lock);
+        if (command.explain) seen.explanation.push_back(away_text(lock));
+        return answer(command.ticket, std::move(seen));
+    }
     Task& task = add_task(Task::Kind::info, Inspect{command.key}, &lock, command.ticket);
     task.explain = command.explain;
     start(task);
@@ -20,6 +25,10 @@ void Node::Impl::on(InfoCommand&& command) {
 
 void Node::Impl::on(FenceCommand&& command) {
     Lock& lock = lock_of(command.key);
+    if (is_away(lock)) {
+        const bool holds = lock.record && lock.record->fence == command.fence;
+        return answer(command.ticket, Number{holds ? 1 : 0});
+    }
     Task& task = add_task(Task::Kind::fence, Inspect{command.key}, &lock, command.ticket);
     task.fence = command.fence;
     start(task);
@@ -55,7 +64,7 @@ void Node::Impl::on(ListCommand&& command) {
 
 LockView Node::Impl::view(const LockKey& key, const Lock* lock) const {
     LockView view;
-    view.tier = tier_;
+    view.tier = told_tier();
     view.epoch = epoch_;
     view.record.key = key;
     if (lock == nullptr) return view;
@@ -92,6 +101,7 @@ void Node::Impl::viewed(Task& task, OperationReply& reply) {
     const bool kept_here = seen.held;
     seen.held = is_there;
     if (is_there) seen.record = *reply.reply.record;
+    seen.foreign = reply.reply.status == Status::foreign_value;
     if (task.explain) {
         auto& lines = seen.explanation;
         if (reply.reply.status == Status::foreign_value) {

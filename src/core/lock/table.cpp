@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The latchd authors
 // SPDX-License-Identifier: Apache-2.0
+#include "table_impl.hpp"
+
 #include <latchd/base/glob.hpp>
-#include <latchd/core/lock/table.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -15,99 +16,26 @@ Reply held(const KeptRecord& record, Time now) {
 
 }  // namespace
 
-class Table::Impl {
-public:
-    struct Place {
-        KeptRecord record;
-        Timer timer;  // when the record is over
-        const LockKey* key = nullptr;
-    };
-
-    // A cancelled request id, or attempts of it that were undone before they came.
-    struct Bar {
-        bool everything = false;
-        std::vector<Attempt> attempts;
-        Timer timer;
-        const std::pair<LockKey, RequestId>* key = nullptr;
-
-        [[nodiscard]] bool stops(const Attempt& attempt) const noexcept {
-            return everything || std::ranges::find(attempts, attempt) != attempts.end();
-        }
-    };
-
-    struct BarHash {
-        std::size_t operator()(const std::pair<LockKey, RequestId>& key) const noexcept {
-            return std::hash<LockKey>{}(key.first) * 31 + std::hash<RequestId>{}(key.second);
-        }
-    };
-
-    enum TimerKind : std::uint8_t { of_place, of_bar };
-
-    Impl(Epoch epoch, std::uint32_t counter) : epoch_(epoch), counter_(counter) {}
-
-    Reply acquire(Time now, const Acquire& wish);
-    OperationReply release(Time now, const Release& wish);
-    Reply renew(Time now, const Renew& wish);
-    Reply undo(Time now, const Undo& wish);
-    Reply cancel(Time now, const Cancel& wish);
-    Reply force(Time now, const Force& wish);
-    Reply inspect(Time now, const Inspect& wish);
-    Reply restore(Time now, const Restore& wish);
-    OperationReply list(Time now, const List& wish);
-    void expire(Time now);
-
-    Epoch epoch_;
-    std::uint32_t counter_;
-    std::unordered_map<LockKey, Place> places_;
-    std::vector<Told> told_;
-
-private:
-    KeptRecord* find(Time now, const LockKey& key);
-    Reply grant(Time now, const Acquire& wish);
-    Reply adopt(Time now, const Acquire& wish, KeptRecord& record, KeptHold& hold);
-    Reply reenter(Time now, const Acquire& wish, KeptRecord& record);
-    void put(const LockKey& key, KeptRecord&& record);
-    void changed(const LockKey& key, KeptRecord& record);
-    void pass_to(const LockKey& key, KeptRecord& record, const NodeName& node, bool keep);
-    Reply take_out(Time now,
-                   const LockKey& key,
-                   KeptRecord& record,
-                   const KeptHold& hold,
-                   const NodeName& sender);
-    void erase(const LockKey& key);
-    void tell(const NodeName& node, const NodeName& sender, NodeMessage message);
-    Bar& bar(const LockKey& key, const RequestId& request, Time until);
-
-    Deadlines deadlines_;
-    std::unordered_map<std::pair<LockKey, RequestId>, Bar, BarHash> bars_;
-};
-
 KeptRecord* Table::Impl::find(Time now, const LockKey& key) {
     const auto it = places_.find(key);
-    if (it == places_.end() || !it->second.record.is_live(now)) return nullptr;  // T1
-    return &it->second.record;
+    if (it == places_.end() || !it->record.is_live(now)) return nullptr;  // T1
+    return &changeable(*it).record;
 }
 
 void Table::Impl::put(const LockKey& key, KeptRecord&& record) {
-    const auto [it, is_new] = places_.try_emplace(key);
-    Place& place = it->second;
+    Place& place = changeable(*places_.emplace(key).first);
     place.record = std::move(record);
-    if (is_new) {
-        place.key = &it->first;
-        place.timer.owner = &place;
-        place.timer.kind = of_place;
-    }
-    deadlines_.arm(place.timer, place.record.lease_end + place.record.delay);
+    deadlines_.arm(place, place.record.lease_end + place.record.delay);
 }
 
 void Table::Impl::changed(const LockKey& key, KeptRecord& record) {
     ++record.version;  // T10
-    deadlines_.arm(places_.find(key)->second.timer, record.lease_end + record.delay);
+    deadlines_.arm(changeable(*places_.find(key)), record.lease_end + record.delay);
 }
 
 void Table::Impl::erase(const LockKey& key) {
     const auto it = places_.find(key);
-    deadlines_.disarm(it->second.timer);
+    deadlines_.disarm(changeable(*it));
     places_.erase(it);
 }
 
@@ -115,50 +43,53 @@ void Table::Impl::tell(const NodeName& node, const NodeName& sender, NodeMessage
     if (node != sender) told_.push_back({node, std::move(message)});
 }
 
-void Table::Impl::pass_to(const LockKey& key, KeptRecord& record, const NodeName& node, bool keep) {
+// `kept`: of the hold that this node renews from now on.
+void Table::Impl::pass_to(const LockKey& key,
+                          KeptRecord& record,
+                          const NodeName& node,
+                          const Token* kept) {
     // The version is what changed() makes it.
-    tell(record.node,
-         node,
-         {NodeMessage::Kind::moved, key, record.fence, RequestId{}, keep, record.version + 1});
-    record.node = node;
+    NodeMessage message{NodeMessage::Kind::moved, key, record.fence, RequestId{}};
+    message.version = record.version + 1;
+    message.keep = kept != nullptr;
+    if (message.keep) message.hold = token_tail(*kept);
+    tell(record.node, node, std::move(message));
+    if (record.node != node) record.node = names_.nodes.share(node);
 }
 
 Table::Impl::Bar& Table::Impl::bar(const LockKey& key, const RequestId& request, Time until) {
     const auto [it, is_new] = bars_.try_emplace({key, request});
     Bar& bar = it->second;
-    if (is_new) {
-        bar.key = &it->first;
-        bar.timer.owner = &bar;
-        bar.timer.kind = of_bar;
-        bar.timer.due = until;
-    }
-    deadlines_.arm(bar.timer, std::max(bar.timer.due, until));
+    if (is_new) bar.key = &it->first;
+    bar.until = std::max(bar.until, until);
+    deadlines_.arm(bar, bar.until);
     return bar;
 }
 
-Reply Table::Impl::acquire(Time now, const Acquire& wish) {
-    const auto barred = bars_.find({wish.key, wish.request});
-    if (barred != bars_.end() && barred->second.timer.due > now &&
-        barred->second.stops(wish.attempt)) {
+Reply Table::Impl::acquire(Time now, const Acquire& wish, Turn turn) {
+    // Mostly there is none at all, and a look-up costs a copy of the names.
+    const auto barred = bars_.empty() ? bars_.end() : bars_.find({wish.key, wish.request});
+    if (barred != bars_.end() && barred->second.until > now && barred->second.stops(wish.attempt)) {
         return {Status::cancelled, std::nullopt, {}, 0};  // T2
     }
     KeptRecord* const record = find(now, wish.key);
     if (record == nullptr) {
-        return wish.join_only ? Reply{Status::held, std::nullopt, {}, 0} : grant(now, wish);
+        return wish.join_only ? Reply{Status::held, std::nullopt, {}, 0}
+                              : acquire_free(now, wish, turn);
     }
     if (record->is_leased(now)) {
-        KeptHold* const hold = record->find(wish.request);
-        if (hold != nullptr &&
-            (now < hold->adopt_until ||
-             std::ranges::find(hold->attempts, wish.attempt) != hold->attempts.end())) {
-            return adopt(now, wish, *record, *hold);
+        if (KeptHold* const own = record->find(wish.attempt); own != nullptr) {
+            return adopt(now, wish, *record, *own);
         }
+        KeptHold* const hold = record->find(wish.request);
+        if (hold != nullptr && now < hold->adopt_until) return adopt(now, wish, *record, *hold);
         if (!wish.owner.empty() && wish.owner == record->owner) return reenter(now, wish, *record);
     }
-    return held(*record, now);  // T5
+    return refuse(now, wish, held(*record, now));  // T5
 }
 
 Reply Table::Impl::grant(Time now, const Acquire& wish) {
+    step_out(wish.key, wish.node);
     KeptRecord record;
     record.holds.push_back({wish.token, wish.request, {wish.attempt}, now + wish.retry_window});
     record.owner = wish.owner;
@@ -168,13 +99,13 @@ Reply Table::Impl::grant(Time now, const Acquire& wish) {
     record.lease_end = now + wish.ttl;
     if (wish.hold_max) {
         record.hard_end = now + *wish.hold_max;
-        record.lease_end = std::min(record.lease_end, *record.hard_end);
+        record.lease_end = std::min(record.lease_end, record.hard_end);
     }
     record.renew_max = wish.renew_max;
     record.delay = wish.delay;
     record.granted_at = now;
-    record.node = wish.node;
-    record.client = wish.client;
+    record.node = names_.nodes.share(wish.node);
+    record.client = names_.clients.share(wish.client);
     Reply reply{Status::granted, to_record(wish.key, record, now), {}, 0};
     put(wish.key, std::move(record));
     return reply;
@@ -188,8 +119,8 @@ Reply Table::Impl::adopt(Time now, const Acquire& wish, KeptRecord& record, Kept
         hold.attempts.push_back(wish.attempt);
         hold.adopt_until = now + wish.retry_window;
     }
-    pass_to(wish.key, record, wish.node, wish.keep);
-    record.client = wish.client;
+    pass_to(wish.key, record, wish.node, wish.keep ? &hold.token : nullptr);
+    record.client = names_.clients.share(wish.client);
     changed(wish.key, record);
     return {Status::adopted, to_record(wish.key, record, now), {}, 0};
 }
@@ -198,14 +129,14 @@ Reply Table::Impl::reenter(Time now, const Acquire& wish, KeptRecord& record) {
     if (record.holds.size() >= holds_per_lock_max) {
         return {Status::holds_full, std::nullopt, {}, record.fence};
     }
+    if (KeptHold* const former = record.find(wish.request)) former->request = RequestId{};
     record.holds.push_back({wish.token, wish.request, {wish.attempt}, now + wish.retry_window});
-    Time end = now + wish.ttl;
-    if (record.hard_end) end = std::min(end, *record.hard_end);
+    const Time end = std::min(now + wish.ttl, record.hard_end);
     record.lease_end = std::max(record.lease_end, end);
     record.ttl = wish.ttl;
     // A hold of its own: the other node's KEEP holders go on.
-    pass_to(wish.key, record, wish.node, false);
-    record.client = wish.client;
+    pass_to(wish.key, record, wish.node);
+    record.client = names_.clients.share(wish.client);
     changed(wish.key, record);
     return {Status::reentered, to_record(wish.key, record, now), {}, 0};
 }
@@ -222,8 +153,8 @@ Reply Table::Impl::take_out(Time now,
         changed(key, record);
         return {Status::hold_removed, to_record(key, record, now), {}, 0};
     }
-    Reply reply{Status::released, to_record(key, record, now), {}, 0};
     tell(record.node, sender, {NodeMessage::Kind::released, key, record.fence, RequestId{}, false});
+    Reply reply{Status::released, to_record(key, std::move(record), now), {}, 0};
     erase(key);
     return reply;
 }
@@ -240,7 +171,12 @@ OperationReply Table::Impl::release(Time now, const Release& wish) {
     } else {
         answer.reply.status = Status::not_held;  // in somebody's DELAY
     }
-    if (wish.then) answer.then = acquire(now, *wish.then);
+    const bool is_free = answer.reply.status == Status::released;
+    const bool goes_first = is_free && !wish.yields;
+    if (is_free && !(wish.then && goes_first)) offer(now, wish.key, wish.node);
+    if (!wish.then) return answer;
+    answer.then = acquire(now, *wish.then, goes_first ? Turn::taken : Turn::waited_for);
+    if (goes_first && answer.then->status != Status::granted) offer(now, wish.key, wish.node);
     return answer;
 }
 
@@ -256,11 +192,10 @@ Reply Table::Impl::renew(Time now, const Renew& wish) {
         return {Status::renew_limit, to_record(wish.key, *record, now), {}, record->fence};
     }
     if (wish.ttl) record->ttl = *wish.ttl;
-    Time end = now + record->ttl;
-    if (record->hard_end) end = std::min(end, *record->hard_end);
+    const Time end = std::min(now + record->ttl, record->hard_end);
     record->lease_end = std::max(record->lease_end, end);  // T8
     ++record->renewals;
-    pass_to(wish.key, *record, wish.node, wish.keep);
+    pass_to(wish.key, *record, wish.node, wish.keep ? &wish.token : nullptr);
     changed(wish.key, *record);
     return {Status::renewed, to_record(wish.key, *record, now), {}, 0};
 }
@@ -270,16 +205,14 @@ Reply Table::Impl::undo(Time now, const Undo& wish) {
         bar(wish.key, wish.request, now + *wish.tombstone).attempts.push_back(wish.attempt);
     }
     KeptRecord* const record = find(now, wish.key);
-    KeptHold* const hold = record == nullptr ? nullptr : record->find(wish.request);
-    if (hold == nullptr ||
-        std::ranges::find(hold->attempts, wish.attempt) == hold->attempts.end()) {
-        return {};  // T9
-    }
+    KeptHold* const hold = record == nullptr ? nullptr : record->find(wish.attempt);
+    if (hold == nullptr) return {};  // T9
     Reply reply;
     if (hold->attempts.size() == 1) {
         reply = take_out(now, wish.key, *record, *hold, wish.node);
+        if (reply.status == Status::released) offer(now, wish.key, wish.node);
     } else {
-        std::erase(hold->attempts, wish.attempt);
+        hold->attempts.erase(std::ranges::find(hold->attempts, wish.attempt));
         changed(wish.key, *record);
         reply.record = to_record(wish.key, *record, now);
     }
@@ -294,6 +227,7 @@ Reply Table::Impl::cancel(Time now, const Cancel& wish) {
     const KeptHold* const hold = record == nullptr ? nullptr : record->find(wish.request);
     if (hold == nullptr) return {};
     Reply reply = take_out(now, wish.key, *record, *hold, wish.node);
+    if (reply.status == Status::released) offer(now, wish.key, wish.node);
     reply.status = Status::ended;
     return reply;
 }
@@ -306,6 +240,7 @@ Reply Table::Impl::force(Time now, const Force& wish) {
          wish.node,
          {NodeMessage::Kind::forced, wish.key, record->fence, RequestId{}, false});
     erase(wish.key);
+    offer(now, wish.key, wish.node);
     return reply;
 }
 
@@ -315,15 +250,32 @@ Reply Table::Impl::inspect(Time now, const Inspect& wish) {
     return {Status::found, to_record(wish.key, *record, now), {}, record->fence};
 }
 
+// T2: what was cancelled or undone does not come back with its record.
+void Table::Impl::leave_out_barred(Time now, const LockKey& key, KeptRecord& record) const {
+    record.holds.erase_if([&](KeptHold& hold) {
+        const auto barred = bars_.find({key, hold.request});
+        if (barred == bars_.end() || barred->second.until <= now) return false;
+        hold.attempts.erase_if([&](const Attempt& a) { return barred->second.stops(a); });
+        return hold.attempts.empty();
+    });
+}
+
 Reply Table::Impl::restore(Time now, const Restore& wish) {
-    KeptRecord wanted = keep(wish.record, now);
-    if (!wanted.is_live(now)) return {Status::not_held, std::nullopt, {}, 0};
+    KeptRecord wanted = keep(wish.record, now, &names_);
+    leave_out_barred(now, wish.record.key, wanted);
+    if (wanted.holds.empty() || !wanted.is_live(now)) {
+        return {Status::not_held, std::nullopt, {}, 0};
+    }
     if (KeptRecord* const record = find(now, wish.record.key); record != nullptr) {
         const bool own = std::ranges::any_of(wanted.holds, [&](const KeptHold& hold) {
             return record->find(hold.token) != nullptr;
         });
-        if (!own) return held(*record, now);
-        return {Status::restored, to_record(wish.record.key, *record, now), {}, 0};
+        if (own) return {Status::restored, to_record(wish.record.key, *record, now), {}, 0};
+        if (wanted.fence <= record->fence) return held(*record, now);
+        // It had ended when the wanted grant was given: it was carried by mistake.
+        tell(record->node,
+             wanted.node,
+             {NodeMessage::Kind::released, wish.record.key, record->fence, RequestId{}, false});
     }
     if (wish.keep_fence) {
         if (epoch_of(wanted.fence) == epoch_) {
@@ -342,8 +294,8 @@ Reply Table::Impl::restore(Time now, const Restore& wish) {
 // comes and goes meanwhile. A page looks at every lock: LOCKS is for people.
 OperationReply Table::Impl::list(Time now, const List& wish) {
     std::vector<std::pair<std::uint64_t, const Place*>> rest;
-    for (const auto& [key, place] : places_) {
-        const std::uint64_t hash = std::hash<LockKey>{}(key) >> 1;
+    for (const Place& place : places_) {
+        const std::uint64_t hash = std::hash<LockKey>{}(place.key) >> 1;
         if (hash >= wish.cursor && place.record.is_live(now)) rest.emplace_back(hash, &place);
     }
     std::ranges::sort(rest);
@@ -356,9 +308,9 @@ OperationReply Table::Impl::list(Time now, const List& wish) {
             break;
         }
         ++taken;
-        const std::string name = place->key->resource.str() + ":" + place->key->id.str();
+        const std::string name = place->key.resource.str() + ":" + place->key.id.str();
         if (wish.pattern.empty() || glob_matches(wish.pattern, name)) {
-            answer.rows.push_back(to_record(*place->key, place->record, now));
+            answer.rows.push_back(to_record(place->key, place->record, now));
         }
     }
     return answer;
@@ -367,10 +319,12 @@ OperationReply Table::Impl::list(Time now, const List& wish) {
 void Table::Impl::expire(Time now) {
     while (Timer* const timer = deadlines_.pop(now)) {
         if (timer->kind == of_place) {
-            const LockKey key = *static_cast<Place*>(timer->owner)->key;
-            places_.erase(key);
+            places_.erase(places_.find(static_cast<Place*>(timer)->key));
+        } else if (timer->kind == of_queue) {
+            const LockKey key = *static_cast<Queue*>(timer)->key;
+            queues_.erase(key);
         } else {
-            const auto key = *static_cast<Bar*>(timer->owner)->key;
+            const auto key = *static_cast<Bar*>(timer)->key;
             bars_.erase(key);
         }
     }
@@ -403,6 +357,9 @@ OperationReply Table::apply(Time now, const Operation& operation) {
             return {impl.restore(now, o), {}, {}, 0};
         }
         OperationReply operator()(const List& o) const { return impl.list(now, o); }
+        OperationReply operator()(const StepOut& o) const {
+            return {impl.step_out(now, o), {}, {}, 0};
+        }
     };
     return std::visit(Visitor{*impl_, now}, operation);
 }

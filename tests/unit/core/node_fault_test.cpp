@@ -154,5 +154,104 @@ TEST(NodeFault, a_kept_lock_that_was_renewed_elsewhere_comes_back_to_its_keeper)
     EXPECT_TRUE(a.happened.empty());
 }
 
+// The first copy of a Restore came after its client had unlocked what the second one put back.
+TEST(NodeFault, where_kill_is_forbidden_a_late_restore_revives_nothing) {
+    World world;
+    Member& a = world.at(0);
+    const auto grant = granted(a.outcome(a.send(1, lock({.req = "q"}))));
+    a.close("settling", true);
+    world.table = core::Table(101);
+    a.link = Link::frozen;
+    a.open("redis", {}, false);
+    const core::Operation late = a.first_under_way();
+    ASSERT_TRUE(std::holds_alternative<core::Restore>(late));
+    a.close("reset");
+    a.break_off();
+    a.link = Link::instant;
+    a.open("redis", {}, false);
+    EXPECT_EQ(world.table.size(), 1u);
+    EXPECT_EQ(got(a, a.send(1, unlock(grant.token.str()))), "1");
+    EXPECT_EQ(world.table.apply(world.now, late).reply.status, core::Status::not_held);
+    EXPECT_EQ(world.table.size(), 0u);
+}
+
+TEST(NodeFault, a_restore_leaves_out_what_was_cancelled_and_keeps_the_rest) {
+    World world;
+    Member& a = world.at(0);
+    granted(a.outcome(a.send(1, lock({.owner = "o", .req = "q"}))));
+    granted(a.outcome(a.send(1, lock({.owner = "o", .req = "p"}))));
+    const auto record = world.table.apply(world.now, core::Inspect{key()}).reply.record;
+    world.table = core::Table(101);
+    core::Cancel cancel{key(), RequestId("q"), NodeName("b"), seconds(60)};
+    EXPECT_EQ(world.table.apply(world.now, cancel).reply.status, core::Status::nothing);
+    const auto restored = world.table.apply(world.now, core::Restore{*record, false}).reply;
+    EXPECT_EQ(restored.status, core::Status::restored);
+    ASSERT_EQ(restored.record->holds.size(), 1u);
+    EXPECT_EQ(restored.record->holds[0].request, RequestId("p"));
+}
+
+// "Not held" was told of what this very UNLOCK had released.
+TEST(NodeFault, an_unlock_in_doubt_through_a_node_without_the_record_has_released) {
+    World world(2);
+    Member& a = world.at(0);
+    Member& b = world.at(1);
+    const auto grant = granted(b.outcome(b.send(1, lock())));
+    a.link = Link::lose_answers;
+    const auto release = a.send(1, unlock(grant.token.str()));
+    a.close("reset");
+    a.break_off();
+    a.link = Link::instant;
+    a.open();
+    EXPECT_EQ(got(a, release), "1");
+}
+
+// Its other holds were left to their lease, though their clients lived.
+TEST(NodeFault, a_renew_keep_elsewhere_takes_over_the_hold_that_it_names) {
+    World world(2);
+    Member& a = world.at(0);
+    Member& b = world.at(1);
+    const auto one =
+        granted(a.outcome(a.send(1, lock({.ttl_ms = 3'000, .owner = "o", .keep = true}))));
+    granted(a.outcome(a.send(2, lock({.ttl_ms = 3'000, .owner = "o", .keep = true}))));
+    EXPECT_EQ(got(b, b.send(3, renew(one.token.str(), 0, true))), "3000");
+    EXPECT_EQ(a.node.counts().keeping, 1u);
+    b.feed(core::ClientGone{ClientId{3}});
+    world.advance(seconds(30));
+    EXPECT_EQ(a.node.counts().held, 1u);
+    EXPECT_EQ(a.node.counts().lost, 0u);
+}
+
+TEST(NodeFault, an_unlock_of_nothing_is_answered_the_same_again) {
+    World world;
+    Member& a = world.at(0);
+    const auto grant = granted(a.outcome(a.send(1, lock())));
+    EXPECT_EQ(got(a, a.send(2, unlock("other"))), "-1");
+    EXPECT_EQ(got(a, a.send(2, unlock("other"))), "-1");
+    EXPECT_EQ(got(a, a.send(2, unlock(grant.token.str(), "2"))), "0");
+    EXPECT_EQ(got(a, a.send(2, unlock(grant.token.str(), "2"))), "0");
+    EXPECT_EQ(a.sent<core::Release>(), 2u);
+    EXPECT_EQ(got(a, a.send(1, unlock(grant.token.str()))), "1") << "of the lock that it is of";
+    EXPECT_EQ(got(a, a.send(1, unlock(grant.token.str()))), "1");
+    world.advance(seconds(61));
+    EXPECT_EQ(got(a, a.send(1, unlock(grant.token.str()))), "0") << "forgotten";
+}
+
+TEST(NodeFault, nil_at_the_end_of_a_wait_is_not_older_than_the_wait) {
+    World world(2);
+    Member& a = world.at(0);
+    Member& b = world.at(1);
+    a.hears_messages = false;
+    const auto grant = granted(b.outcome(b.send(1, lock())));
+    const auto first = a.send(1, lock({.wait_ms = 1'500}));
+    const auto second = a.send(2, lock({.wait_ms = 1'500}));
+    world.advance(milliseconds(1'200));
+    EXPECT_EQ(got(b, b.send(1, unlock(grant.token.str()))), "1");
+    EXPECT_EQ(got(a, first), "pending") << "nobody tells it";
+    world.advance(milliseconds(300));
+    EXPECT_EQ(got(a, first), "granted");
+    EXPECT_EQ(got(a, second), "nil");
+    EXPECT_EQ(a.sent<core::Acquire>(), 3u);
+}
+
 }  // namespace
 }  // namespace latchd::test

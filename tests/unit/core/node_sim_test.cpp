@@ -44,6 +44,31 @@ TEST(NodeSim, a_lease_that_is_put_back_ends_at_its_hard_end_at_the_latest) {
     EXPECT_LE(world.now + reply.reply.record->left, hard_end);
 }
 
+// seed 401: from a slow answer the hard end seems to be sooner than a quicker one had told.
+TEST(NodeSim, a_slow_renewal_takes_nothing_off_a_hold_that_is_put_back) {
+    World world;
+    Member& a = world.at(0);
+    a.open("redis", milliseconds(50));
+    const core::Granted grant =
+        granted(a.outcome(a.send(1, lock({.ttl_ms = 10'000, .maxhold_ms = 4'000}))));
+    const Time told = world.now + grant.left;
+    const Time hard_end = world.now + seconds(4);
+    a.link = Link::frozen;
+    a.send(1, renew(grant.token.str()));
+    world.advance(milliseconds(400));
+    a.thaw();
+    const core::Claims given = a.hand_over(101);
+    EXPECT_GE(world.now + given.records.at(0).left, told + milliseconds(50));
+    EXPECT_LE(world.now + given.records.at(0).left, hard_end);
+    EXPECT_GE(given.records.at(0).hard_left, given.records.at(0).left);
+    world.table = core::Table(101);
+    a.open("redis", milliseconds(50));
+    const core::OperationReply reply = world.table.apply(world.now, core::Inspect{key()});
+    ASSERT_EQ(reply.reply.status, core::Status::found);
+    EXPECT_GE(world.now + reply.reply.record->left, told + milliseconds(50));
+    EXPECT_LE(world.now + reply.reply.record->left, hard_end);
+}
+
 // seed 12100: the answer took its time, and the record ended before what its holder was told.
 TEST(NodeSim, a_slow_renewal_that_extends_nothing_takes_nothing_from_what_was_told) {
     World world;

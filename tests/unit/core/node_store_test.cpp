@@ -171,6 +171,22 @@ TEST(NodeStore, a_store_that_says_no_is_quoted_at_once) {
     EXPECT_EQ(got(a, waits), "granted");
 }
 
+// The table's owner writes down for all loops of a process, and one of them may not know yet that
+// another one took the last place.
+TEST(NodeStore, a_table_without_room_is_the_journal_s_limit) {
+    World world;
+    Member& a = world.at(0);
+    a.link = Link::frozen;
+    const auto ticket = a.send(1, lock());
+    const auto waits = a.send(2, lock({.wait_ms = 3'000}));
+    a.break_off(Failure::full, "no room");
+    EXPECT_EQ(got(a, ticket).rfind("-LIMIT journal", 0), 0u) << got(a, ticket);
+    EXPECT_EQ(got(a, waits), "pending");
+    a.link = Link::instant;
+    world.advance(seconds(1));
+    EXPECT_EQ(got(a, waits), "granted");
+}
+
 TEST(NodeStore, a_new_epoch_puts_the_node_s_own_locks_back_under_new_fences) {
     World world;
     Member& a = world.at(0);

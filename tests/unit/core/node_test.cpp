@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string_view>
+
 namespace latchd::test {
 namespace {
 
@@ -501,6 +504,75 @@ TEST(NodeForce, ends_a_grant_and_tells_its_holder) {
     EXPECT_EQ(a.happened[0].holders, std::vector{ClientId{1}});
     EXPECT_EQ(got(a, waiter), "granted");
     EXPECT_EQ(got(a, a.send(1, renew(one.token.str()))), "-1");
+}
+
+TEST(NodeLimits, more_live_locks_than_expected_warn_once) {
+    World world;
+    Member& a = world.at(0);
+    core::ResourceSettings settings;
+    settings.locks_expected = 2;
+    a.registry.set(ResourceName("r"), settings);
+    const auto warnings = [&a] {
+        return std::ranges::count_if(a.notices, [](const core::Notice& notice) {
+            return std::string_view(notice.event) == "resource.many_locks" &&
+                   notice.level == core::Notice::Level::warning;
+        });
+    };
+    a.send(1, lock({.id = "1"}));
+    a.send(1, lock({.id = "2"}));
+    EXPECT_EQ(warnings(), 0);
+    a.send(1, lock({.id = "3"}));
+    a.send(1, lock({.id = "4"}));
+    EXPECT_EQ(warnings(), 1);
+}
+
+TEST(NodeLimits, nothing_is_sent_that_the_journal_has_no_room_for) {
+    World world;
+    Member& a = world.at(0);
+    const std::string full =
+        "-LIMIT journal: there is no room to write a grant down; nothing is held";
+    a.feed(core::JournalRoom{2});
+    a.link = Link::frozen;
+    const auto one = a.send(1, lock({.id = "1"}));
+    const auto two = a.send(1, lock({.id = "2"}));
+    EXPECT_EQ(got(a, a.send(1, lock({.id = "3"}))), full) << "two are under way";
+    EXPECT_EQ(a.sent<Acquire>(), 2u);
+    a.thaw();
+    const auto first = granted(a.outcome(one));
+    EXPECT_EQ(got(a, two), "granted");
+    EXPECT_EQ(got(a, a.send(1, lock({.id = "3"}))), full);
+    EXPECT_EQ(got(a, a.send(1, unlock(first.token.str()))), "1");
+    a.feed(core::JournalRoom{1});
+    EXPECT_EQ(got(a, a.send(1, lock({.id = "3"}))), "granted");
+}
+
+TEST(NodeLimits, a_waiter_gets_its_lock_when_the_journal_has_room_again) {
+    World world(2);
+    Member& a = world.at(0);
+    Member& b = world.at(1);
+    const auto theirs = granted(b.outcome(b.send(1, lock())));
+    const auto waits = a.send(1, lock({.wait_ms = 9'000}));
+    a.feed(core::JournalRoom{0});
+    b.send(1, unlock(theirs.token.str()));
+    world.advance(seconds(3));
+    EXPECT_EQ(got(a, waits), "pending");
+    a.feed(core::JournalRoom{5});
+    EXPECT_EQ(got(a, waits), "granted");
+}
+
+TEST(NodeLimits, waiters_of_all_locks_together_are_limited) {
+    World world;
+    Member& a = world.at(0);
+    for (int i = 0; i < 10; ++i) {
+        const std::string id = std::to_string(i);
+        a.send(1, lock({.id = id}));
+        for (int j = 0; j < 1'000; ++j) a.send(2, lock({.wait_ms = 9'000, .id = id}));
+    }
+    EXPECT_EQ(a.node.counts().waiting, 10'000u);
+    a.send(1, lock({.id = "one"}));
+    EXPECT_EQ(got(a, a.send(2, lock({.wait_ms = 9'000, .id = "one"}))),
+              "-QUEUEFULL 10000 wait on this node already; the limit is limits.max_waiters");
+    EXPECT_EQ(got(a, a.send(2, lock({.id = "one"}))), "nil");
 }
 
 }  // namespace

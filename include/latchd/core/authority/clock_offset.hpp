@@ -28,6 +28,9 @@ public:
 
     // A new epoch: the next quick probe sets the offset anew. Only then.
     void rebase() noexcept;
+    // As rebase(), but the offset (the store's clock less this node's) is known already, from the
+    // arbiter's clock and the recorded difference: a probe that finds another one is a jump.
+    void seed(Time now, Duration offset) noexcept;
 
     // The store showed `shown` at some moment between sending and receiving.
     Verdict add(Time sent, Time received, StoreMs shown) noexcept;
@@ -37,6 +40,12 @@ public:
 
     // The last 20 round trips all took longer than round_trip_max: operations go unchecked.
     [[nodiscard]] bool is_too_far() const noexcept;
+
+    // The offset itself; none before the first quick probe.
+    [[nodiscard]] std::optional<Duration> offset() const noexcept { return offset_; }
+
+    // The last probe that could tell was off; the next one decides whether it is a jump.
+    [[nodiscard]] bool has_strayed() const noexcept { return strayed_; }
 
     // How far the last probe was from the expected, for messages.
     [[nodiscard]] Duration last_deviation() const noexcept { return last_deviation_; }

@@ -5,7 +5,6 @@
 #include <latchd/base/ids.hpp>
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 // What the authority is about: which process keeps the locks of an epoch, and what is written
@@ -36,18 +35,6 @@ enum class RecordState : std::uint8_t {
     settling,  // nobody grants; the store is about to be opened in `epoch`
 };
 
-// The authority record: where the fleet agrees. Of a settling epoch, `store` is the process that
-// the compare-and-set was made on, and the nonce names that compare-and-set.
-struct Record {
-    ClusterUuid uuid;
-    Epoch epoch = 0;
-    RecordState state = RecordState::settling;
-    Nonce nonce;
-    Identity store;      // run id, replid and replid2 count; the role is always master
-    std::string reason;  // why this epoch began; one line
-    friend bool operator==(const Record&, const Record&) = default;
-};
-
 // What lies beside the locks in the store and is checked by every script. The counter is that of
 // the last fence.
 struct Marker {
@@ -57,13 +44,6 @@ struct Marker {
     std::string run_id;
     std::uint32_t counter = 0;
     friend bool operator==(const Marker&, const Marker&) = default;
-};
-
-// What the arbiter and the store show at one moment; absent: no such key.
-struct Sight {
-    std::optional<Record> record;
-    std::optional<Marker> marker;
-    friend bool operator==(const Sight&, const Sight&) = default;
 };
 
 // What the state directory keeps over restarts of the node. epoch 0: it knows nothing.

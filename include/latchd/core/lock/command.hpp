@@ -136,6 +136,7 @@ struct LockView {
     GrantRecord record;
     std::uint32_t waiters = 0;  // on this node
     bool held = false;          // false: record.key alone is meaningful
+    bool foreign = false;       // a value that latchd did not write is where it would be
     bool keep = false;          // renewed by this node
     std::string tier;
     Epoch epoch = 0;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <latchd/core/lock/claims.hpp>
 #include <latchd/core/lock/command.hpp>
 #include <latchd/core/lock/operation.hpp>
 #include <latchd/core/resource/registry.hpp>
@@ -26,7 +27,38 @@ struct StoreOpened {
     bool shared = true;      // other hosts see what is kept there
     Duration margin{};       // goes off every lease told (clock_margin; 0 for the embedded table)
     bool kill_works = true;  // false: an undo after a doubt needs a tombstone
+    // What this node handed over (ClaimsGiven) was loaded before the opening: nothing is put back.
+    bool carried = false;
 };
+// What this node may do while its store is open; told by the authority of a fleet, again with each
+// heartbeat. Before the first one, and with a store that needs no arbiter, everything is allowed.
+// A LOCK, RENEW, further hold or Restore is sent only before the end that is stated for its
+// resource's SAFETY, compared with the very instant that its lease counts from. UNLOCK, undo and
+// looks are always allowed, and all that the host's own table of a fleet serves (it rests on no
+// view). What is not allowed yet waits like a command of a settling store.
+struct PermitChanged {
+    Time available_until = Time::max();
+    Time strict_until = Time::max();
+    bool is_confirmed = true;    // false: the tier is told as "redis?" and REQUIRE refuses it
+    bool strict_carried = true;  // RENEW, re-entrance and adoption of strict locks
+    bool strict_fresh = true;    // new grants of strict locks
+    std::vector<ResourceName> strict_named;     // strict grants and renewals: only of these …
+    bool strict_all = true;                     // … or of all,
+    Duration strict_ttl_max = Duration::max();  // with lease and delay up to this: else StrictAsked
+    Duration ttl_max = Duration::max();         // that the fleet agreed on, beside the node's own
+    Duration delay_max = Duration::max();
+    std::string reason;  // what is missing; shown in -NOSTORE
+
+    friend bool operator==(const PermitChanged&, const PermitChanged&) = default;
+};
+// A new epoch settles: answered by ClaimsGiven in the same step. What the store says to anything
+// sent before is not believed any more (the adapter delivers nothing of it).
+struct ClaimsWanted {
+    Epoch epoch = 0;
+};
+// Which registered resources were used since it was asked last: answered by UsesGiven in the same
+// step.
+struct UsesWanted {};
 // Nothing can be sent now. What was sent before is answered or failed one by one by the adapter.
 struct StoreClosed {
     std::string reason;     // shown in -NOSTORE
@@ -48,6 +80,7 @@ struct NodeMessage {
         forced,     // as released, by FORCEUNLOCK
         moved,      // renewed or re-entered through another node
         cancelled,  // this request id is cancelled
+        offered,    // key is free, and reserved for this node, which is in its queue
     };
     Kind kind = Kind::released;
     LockKey key;
@@ -55,7 +88,10 @@ struct NodeMessage {
     RequestId request;          // cancelled
     bool keep = false;          // moved: the other node renews it from now on
     std::uint64_t version = 0;  // moved: of the record that the other node has
+    std::string hold = {};      // moved, with keep: the tail of that hold's token; empty: all holds
 };
+// The message channel is away: nothing that other nodes say arrives until MessagesResumed.
+struct MessagesLost {};
 // The message channel was away: messages may have been missed.
 struct MessagesResumed {};
 struct ClientGone {
@@ -65,12 +101,10 @@ struct ClientGone {
 struct Restarted {
     std::vector<GrantRecord> records;
 };
-// A fresh grant could not be written down: its Answer was replaced by -LIMIT journal, and the
-// grant is to be given back.
-struct NotKept {
-    LockKey key;
-    Fence fence = 0;
-    Token token;
+// How many further locks' records the journal takes. A LOCK that it may have no room for is not
+// sent. Before the first one: as many as locks_max.
+struct JournalRoom {
+    std::size_t records = 0;
 };
 // SIGTERM: waiters are told, KEEP locks renewed once more, ONCLOSE RELEASE ones released.
 struct DrainStarted {};
@@ -86,13 +120,17 @@ using Event = std::variant<LockCommand,
                            ForceCommand,
                            StoreOpened,
                            StoreClosed,
+                           PermitChanged,
+                           ClaimsWanted,
+                           UsesWanted,
                            StoreReplied,
                            StoreFailed,
                            NodeMessage,
+                           MessagesLost,
                            MessagesResumed,
                            ClientGone,
                            Restarted,
-                           NotKept,
+                           JournalRoom,
                            DrainStarted,
                            TimePassed>;
 
@@ -139,7 +177,38 @@ struct Notice {
 // All that was asked of the drain is done (or given up).
 struct Drained {};
 
-using Action = std::variant<Answer, Submit, JournalPut, JournalDrop, Happened, Notice, Drained>;
+// All live grant records of this node (in DELAY too), the fences of grants that ended through this
+// node while another one may keep a record of them, and cancelled request ids.
+struct ClaimsGiven {
+    Epoch epoch = 0;
+    Claims claims;
+};
+// By a LOCK, or by a lock that is held through this node.
+struct UsesGiven {
+    std::vector<ResourceName> used;
+};
+// Whatever this node kept when this epoch opened is in its store now, with all that its holders
+// were told. Not said where something was lost, or is in its DELAY, which is not put back.
+struct Asserted {
+    Epoch epoch = 0;
+};
+// A strict grant or renewal waits for a PermitChanged that covers it.
+struct StrictAsked {
+    ResourceName resource;
+    Duration ttl_high{};  // lease and delay
+};
+
+using Action = std::variant<Answer,
+                            Submit,
+                            JournalPut,
+                            JournalDrop,
+                            Happened,
+                            Notice,
+                            Drained,
+                            ClaimsGiven,
+                            UsesGiven,
+                            Asserted,
+                            StrictAsked>;
 using Actions = std::vector<Action>;
 
 // ---- the node ------------------------------------------------------------------------------
@@ -158,13 +227,18 @@ struct NodeOptions {
     std::size_t locks_max = 1'000'000;  // records kept at once; above: LIMIT journal
     Duration wait_max = std::chrono::seconds(60);
     Duration ttl_max = std::chrono::seconds(60);
+    Duration delay_max = std::chrono::seconds(60);
+    // The tiers that the operator configured, in order of preference. Fewer than two: there is
+    // nothing to degrade to.
+    std::vector<std::string> tiers;
     Duration answer_max = std::chrono::seconds(2);  // beyond WAIT, every command
     Duration retry_window = std::chrono::seconds(15);
     Duration wake_check = std::chrono::seconds(1);
     Duration place_kept = std::chrono::seconds(5);    // of a waiter that comes back with its REQ
     Duration answer_kept = std::chrono::seconds(60);  // the same UNLOCK gets the same answer
     std::uint32_t checks_per_second = 1'000;
-    bool debug_notices = false;  // whether Notices of level debug are wanted at all
+    std::uint32_t handover_max = 16;  // grants in a row within the node while other nodes wait
+    bool debug_notices = false;       // whether Notices of level debug are wanted at all
 };
 
 struct NodeCounts {

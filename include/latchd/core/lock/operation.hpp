@@ -32,15 +32,22 @@ struct Acquire {
     bool keep = false;        // where it adopts: the sender's node renews the hold from now on
     // Only to adopt or to re-enter, never a fresh grant (answer: held): asked ahead of a queue.
     bool join_only = false;
+    bool strict = false;  // of a strict resource: the store's clock is checked more narrowly
+    bool waits = false;   // where it is held, the sender's node joins the lock's queue
+    // It was held when this node saw it last, and hardly is free now: a store for which writing
+    // costs more than reading reads first. Says nothing about what the answer is.
+    bool looks = false;
 };
 
 // Takes out the hold of this token; when that freed the lock by this very token, or whatever
-// the lock's state is then, `then` is tried as an Acquire in the same step (hand-over).
+// the lock's state is then, `then` is tried as an Acquire in the same step (hand-over): before the
+// nodes that wait in the lock's queue if this freed the lock, unless it `yields` to them.
 struct Release {
     LockKey key;
     Token token;
     NodeName node;  // the sender: another node of the record is told
     std::optional<Acquire> then;
+    bool yields = false;
 };
 
 // Extends the lease; never shortens it, never re-creates it.
@@ -50,6 +57,7 @@ struct Renew {
     NodeName node;
     std::optional<Duration> ttl;  // absent: the record's
     bool keep = false;            // the sender's node renews the hold from now on
+    bool strict = false;          // as in Acquire
 };
 
 // Takes out one attempt; the hold ends with its last, the lock with its last hold. With a
@@ -87,6 +95,14 @@ struct Inspect {
 struct Restore {
     GrantRecord record;
     bool keep_fence = false;
+    bool strict = false;  // as in Acquire
+};
+
+// Nobody waits for the lock on this node any more: takes it out of the queue; what is reserved for
+// it is offered to the next.
+struct StepOut {
+    LockKey key;
+    NodeName node;
 };
 
 // Rows for LOCKS, as SCAN: some may come twice, none that stays is left out.
@@ -97,24 +113,25 @@ struct List {
 };
 
 using Operation =
-    std::variant<Acquire, Release, Renew, Undo, Cancel, Force, Inspect, Restore, List>;
+    std::variant<Acquire, Release, Renew, Undo, Cancel, Force, Inspect, Restore, List, StepOut>;
 
 enum class Status : std::uint8_t {
-    granted,     // Acquire: was free
-    reentered,   // Acquire: same owner, a hold more
-    adopted,     // Acquire: found its own request id (or attempt)
-    held,        // Acquire: somebody else's, or in its DELAY; Reply::left says for how long at most
-    cancelled,   // Acquire: this request id was cancelled, or this attempt undone
-    holds_full,  // Acquire: holds_per_lock_max or attempts_per_hold_max reached
-    released,    // Release: the lock is free now
+    granted,    // Acquire: was free
+    reentered,  // Acquire: same owner, a hold more
+    adopted,    // Acquire: found its own request id (or attempt)
+    held,       // Acquire: somebody else's, in its DELAY, or reserved for another node; Reply::left
+                // says for how long at most
+    cancelled,  // Acquire: this request id was cancelled, or this attempt undone
+    holds_full,     // Acquire: holds_per_lock_max or attempts_per_hold_max reached
+    released,       // Release: the lock is free now
     hold_removed,   // Release: one hold fewer, still held
     renewed,        // Renew
     renew_limit,    // Renew: renew_max reached; the lease stays
     not_held,       // Release, Renew, Inspect: nobody holds it (expired, or never was)
     held_by_other,  // Release, Renew: held, but not with this token
-    undone,         // Undo: took it out
+    undone,         // Undo, StepOut: took it out
     ended,          // Cancel, Force: a grant was ended
-    nothing,        // Undo, Cancel, Force: there was none
+    nothing,        // Undo, StepOut, Cancel, Force: there was none
     restored,       // Restore
     found,          // Inspect
     listed,         // List
@@ -127,7 +144,7 @@ struct Reply {
     Status status = Status::nothing;
     std::optional<GrantRecord> record;
     Duration left{};       // held: when the lock can be free at the latest
-    Fence fence_seen = 0;  // held, held_by_other: the holder's fence, for EXPLAIN and logs
+    Fence fence_seen = 0;  // held, held_by_other: the holder's fence; 0: free, but reserved
 };
 
 // Release with `then` has two parts; List has rows. Everything else is a Reply alone.
@@ -144,6 +161,7 @@ enum class Failure : std::uint8_t {
     unsent,    // definitely not executed: it never left, there is no connection
     stale,     // definitely not executed: epoch, nonce or counter don't match; another process
     clock,     // definitely not executed: the store's clock is not where it should be
+    full,      // definitely not executed: an Acquire, and no room to write its grant down
     in_doubt,  // may have been executed: time-out, reset, end of file after it was sent
 };
 

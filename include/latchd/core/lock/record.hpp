@@ -2,11 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <latchd/base/few.hpp>
 #include <latchd/base/ids.hpp>
 #include <latchd/base/time.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 namespace latchd::core {
@@ -15,8 +18,8 @@ namespace latchd::core {
 struct Hold {
     Token token;
     RequestId request;
-    std::vector<Attempt> attempts;  // 1 .. attempts_per_hold_max
-    Duration adopt_left{};          // how long a re-sent LOCK may still adopt this hold
+    Few<Attempt> attempts;  // 1 .. attempts_per_hold_max
+    Duration adopt_left{};  // how long a re-sent LOCK may still adopt this hold
 
     friend bool operator==(const Hold&, const Hold&) = default;
 };
@@ -43,6 +46,13 @@ struct GrantRecord {
 
     friend bool operator==(const GrantRecord&, const GrantRecord&) = default;
 };
+
+// What a message or a log may say of a token.
+[[nodiscard]] inline std::string_view token_tail(const Token& token) noexcept {
+    constexpr std::size_t shown = 6;
+    const std::string_view all = token.view();
+    return all.substr(all.size() - std::min(all.size(), shown));
+}
 
 inline constexpr std::size_t attempts_per_hold_max = 16;
 inline constexpr std::size_t holds_per_lock_max = 64;

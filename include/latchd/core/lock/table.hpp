@@ -7,6 +7,7 @@
 #include <latchd/core/lock/operation.hpp>
 #include <latchd/core/time/deadlines.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -16,6 +17,21 @@
 #include <vector>
 
 namespace latchd::core {
+
+// How long a lock that became free is kept for the node at the head of its queue.
+inline constexpr Duration reserved_for = std::chrono::milliseconds(200);
+// A queue that so long nobody joined, and nobody was offered anything in, is forgotten.
+inline constexpr Duration queue_kept = std::chrono::seconds(120);
+inline constexpr std::size_t queue_nodes_max = 64;
+
+// The nodes that wait for a lock, in turn.
+struct NodeQueue {
+    std::vector<NodeName> nodes;
+    Time reserved_until{};  // for the first; not after now: for nobody
+    Time kept_until{};
+
+    friend bool operator==(const NodeQueue&, const NodeQueue&) = default;
+};
 
 // The meaning of a lock: the embedded tier, the simulator's stores, and the reference that the
 // Lua scripts are tested against. One lock space of one epoch.
@@ -28,7 +44,8 @@ namespace latchd::core {
 //     never a fresh one. The window then runs from this attempt.
 //  T4 Acquire by the same non-empty owner while the lease runs adds a hold with its own token:
 //     same fence; the lease becomes the later of the old and the asked end, no later than the hard
-//     end; ttl the asked one.
+//     end; ttl the asked one. Its request id goes over to it from an older hold (which was sent
+//     again after T3's window), which keeps none: at most one hold answers to a request id.
 //  T5 Otherwise a lock with a record is held; in its DELAY for its former owner, too. With
 //     join_only it is held also when it is free.
 //  T6 A fresh grant takes the next counter: fence = (epoch, counter), version 1.
@@ -36,12 +53,25 @@ namespace latchd::core {
 //     Then, whatever came of it, `then` is an Acquire.
 //  T8 Renew with any of the tokens, while the lease runs: end = max(old, min(now + ttl, hard
 //     end)); a ttl that is given becomes the record's. At renew_max: renew_limit.
-//  T9 Undo takes out its attempt and no other, the hold with its last attempt; Cancel acts on the
-//     request id and bars it; Force on the grant.
+//  T9 Undo takes out its attempt and no other, whichever hold has it, the hold with its last
+//     attempt; Cancel acts on the hold of the request id and bars it; Force on the grant.
 // T10 Each change raises version by one. Acquire and Renew make the sender the record's node.
 //     Another node than the sender that the record named is told: released, forced, or moved.
 // T11 Restore of a live record: free -> granted under its token with the next fence (keep_fence:
-//     its own, and the counter goes no lower); held under one of its tokens -> as it is.
+//     its own, and the counter goes no lower); held under one of its tokens -> as it is; held with
+//     a lower fence -> in its place, as if free: what is there was carried by mistake, and its node
+//     is told. Holds of cancelled request ids and undone attempts (T2) are left out; without any it
+//     is not_held.
+// T12 A lock has a queue of node names, each once. An Acquire that waits and is held (by T5 or T14)
+//     puts its node at the end, if it isn't in it and there is room; a fresh grant to a node and
+//     StepOut take it out.
+// T13 A lock that became free by Release, Undo, Cancel or Force is reserved for the first in its
+//     queue, which is told (offered) unless it is the sender; so is a free lock whose reservation
+//     is given up (StepOut). `then` of the Release that freed it comes before the queue, unless it
+//     yields.
+// T14 A free lock with a queue is granted afresh to nobody but the first in it: anybody else gets
+//     held until the reservation ends. A reservation that is over takes its node out; a lock that
+//     nobody offered (its lease ended) is reserved for the first by who asks first.
 //
 // Time is the caller's; equal instants count as over. Not for several threads.
 class Table {
@@ -64,6 +94,11 @@ public:
 
     // The fences go on in a later epoch, from its first; the locks stay as they are.
     void begin_epoch(Epoch epoch) noexcept;
+
+    // The queue of a lock, as far as it counts at `now`; and in its place. For stores that keep
+    // each lock by itself.
+    [[nodiscard]] NodeQueue queue(Time now, const LockKey& key) const;
+    void set_queue(const LockKey& key, NodeQueue&& queue);
 
     // Forgets what is over. Each apply() does so too; this is for a table that nobody asks.
     void expire(Time now);

@@ -11,13 +11,14 @@
 
 namespace latchd::core {
 
-// A deadline inside the object that it is about; the object must not move while it is armed and
-// disarms it before it goes.
+// The base of an object that has a deadline; it must not move while it is armed and disarms itself
+// before it goes. The deadline itself lies with the heap: there are a million of these.
 struct Timer {
-    Time due{};
-    void* owner = nullptr;
+    Timer() noexcept = default;
+    explicit Timer(std::uint8_t what) noexcept : kind(what) {}
+
     std::uint32_t place = std::numeric_limits<std::uint32_t>::max();  // in the heap
-    std::uint8_t kind = 0;  // what the owner is, for whoever pops it
+    std::uint8_t kind = 0;  // what it is the base of, for whoever pops it
 
     [[nodiscard]] bool is_armed() const noexcept {
         return place != std::numeric_limits<std::uint32_t>::max();
@@ -32,9 +33,12 @@ public:
     void arm(Timer& timer, Time due);
     void disarm(Timer& timer) noexcept;
 
+    // Of one that is armed.
+    [[nodiscard]] Time due_of(const Timer& timer) const noexcept { return heap_[timer.place].due; }
+
     [[nodiscard]] std::optional<Time> earliest() const noexcept {
         if (heap_.empty()) return std::nullopt;
-        return heap_.front()->due;
+        return heap_.front().due;
     }
 
     // The earliest timer that is due, disarmed; nullptr if none is.
@@ -43,11 +47,17 @@ public:
     [[nodiscard]] std::size_t size() const noexcept { return heap_.size(); }
 
 private:
-    void put(std::size_t place, Timer* timer) noexcept;
-    void rise(std::size_t place) noexcept;
-    void sink(std::size_t place) noexcept;
+    // With the deadline beside the pointer: comparing reads no timer, which is somewhere else.
+    struct Entry {
+        Time due{};
+        Timer* timer = nullptr;
+    };
 
-    std::vector<Timer*> heap_;
+    void put(std::size_t place, Entry entry) noexcept;
+    void rise(std::size_t place, Entry entry) noexcept;
+    void sink(std::size_t place, Entry entry) noexcept;
+
+    std::vector<Entry> heap_;
 };
 
 }  // namespace latchd::core

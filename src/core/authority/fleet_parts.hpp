@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: 2026 The latchd authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <latchd/core/authority/clock_doubt.hpp>
+#include <latchd/core/authority/fleet.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace latchd::core::authority {
+
+// What this node sees of one tier.
+struct TierView {
+    bool is_connected = false;  // identified on the connection that is there
+    Identity identity;
+    std::optional<Marker> marker;
+    TierSight::State state = TierSight::State::unknown;
+    std::uint32_t good = 0;  // probes in a row
+    std::uint32_t bad = 0;
+    Time healthy_since{};
+    Time good_at{};  // the last good probe
+    Time failing_since{};
+    std::string reason;
+    ClockOffset clock;
+    Time clock_since{};            // when the offset was measured; what strays since is told
+    std::uint32_t mismatches = 0;  // identified in a row with another marker than the record's
+    std::uint32_t counter = 0;     // of the epoch that is served, as seen last
+    bool jumped = false;           // its clock, in the epoch that is open
+    bool evicts = false;
+};
+
+// What this node sees of another one.
+struct Judged {
+    std::uint64_t beat = 0;
+    Time moved_at{};  // when the beat was seen to have moved
+    std::optional<Time> lost_since;
+};
+
+// Complete before the machine, which keeps optional ones.
+struct FleetParts {
+    enum class Purpose : std::uint8_t {
+        read,
+        beat,
+        propose,
+        hand_over,
+        fetch,
+        open,
+        forget,
+        registry,
+        uses,
+        leave,
+    };
+    struct Asked {
+        CallId id{};
+        Purpose purpose{};
+        bool writes_row = false;
+    };
+    // Claims as they were at an instant of this node's clock.
+    struct Gathered {
+        Time at{};
+        Claims claims;
+        Incarnation from = 0;  // who handed them over; 0: read from the former tier
+    };
+    // From the first sight of a settling epoch to its opening.
+    struct Settling {
+        Epoch epoch = 0;
+        Nonce nonce;
+        Time seen_at{};
+        bool is_collected = false;
+        Claims claims;
+        std::vector<Claims> parts;  // of the hand-over
+        std::size_t sent = 0;
+        bool acked = false;
+        bool is_unsure = false;        // NodeRow::clock_unsure
+        bool is_vouched = false;       // NodeRow::clock_vouched
+        std::optional<Time> due_at;    // since when it could be opened
+        std::optional<Gathered> read;  // of the former tier, which is closed by that: only once
+    };
+    struct Opening {
+        enum class Stage : std::uint8_t { idle, fetching, reading, initialising, loading, opening };
+        Stage stage = Stage::idle;
+        CallId id{};
+        TierIndex tier = 0;
+        std::vector<Gathered> claims;
+        std::string next;  // page of claims that was asked for; empty: the first
+        std::uint64_t claims_version = 0;
+        std::vector<Incarnation> missing;
+        std::vector<Incarnation> unsure;  // whose clock may have stood still
+        Fence fence = 0;                  // what only they know of gets it
+        Duration wait{};                  // for what the missing may have granted
+        Duration wait_carried{};          // of it, what is left of earlier waits
+        Nonce nonce;
+        Time retry_at{};
+        Time give_up_at{};  // of a stage
+    };
+    // The open epoch that this node follows.
+    struct Open {
+        Placement placement;
+        Time seen_at{};
+        Time strict_from{};
+        Time strict_owed{};  // until then in any case
+        // Carried leases are longer by so much than their holders were told.
+        Duration settled_for{};
+        std::optional<Time> accounted_at;  // every process has acknowledged or is lost
+        bool carried = false;
+    };
+    struct Wish {  // this node witnessed that `after` can't go on
+        Epoch after = 0;
+        std::string reason;
+    };
+    struct Begin {
+        TierIndex tier = 0;
+        std::string reason;
+        bool rows_unsure = false;
+        Duration strict_wait{};
+        bool is_failure = false;  // of a preferred tier: the hold-down grows
+        Epoch raise = 1;
+    };
+};
+
+}  // namespace latchd::core::authority

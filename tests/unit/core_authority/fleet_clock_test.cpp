@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: 2026 The latchd authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "fleet_world.hpp"
+
+#include <algorithm>
+
+// Rule 9: what is handed over when the arbiter's clock is ahead of the nodes'.
+namespace latchd::core::authority {
+namespace {
+
+class FleetClock : public ::testing::Test {
+protected:
+    void SetUp() override {
+        for (const char* name : {"a", "b", "c"}) world.add(name);
+        ASSERT_TRUE(world.all_serve("redis", seconds(2)));
+        world.run(seconds(6));
+        first = world.record().epoch;
+        const char* const ids[] = {"1", "2", "3"};
+        for (std::size_t i = 0; i < 3; ++i) {
+            GrantRecord record;
+            record.key = {ResourceName("order"), LockId(ids[i])};
+            record.holds.push_back({Token(ids[i]), RequestId("r"), {{1, 1}}, {}});
+            record.fence = make_fence(first, 1);
+            record.version = 1;
+            record.left = seconds(20);
+            record.ttl = seconds(30);
+            world.node(i).claims.records = {record};
+        }
+    }
+    // The clock of the server that is the arbiter, and the second tier.
+    void step_arbiter() { world.arbiter_ahead = world.sql().clock_ahead = seconds(2); }
+    // How many locks were carried under a fence of the new epoch.
+    std::size_t refenced() {
+        const bool is_opened =
+            world.run_until([&] { return world.record().epoch > first; }, seconds(4)) &&
+            world.all_serve("redis", seconds(4));
+        EXPECT_TRUE(is_opened);
+        EXPECT_EQ(world.record().epoch, first + 1);
+        const auto& loaded = world.cache().loaded.records;
+        EXPECT_FALSE(loaded.empty());
+        return static_cast<std::size_t>(std::ranges::count_if(
+            loaded, [this](const GrantRecord& r) { return r.fence != make_fence(first, 1); }));
+    }
+    FleetWorld world;
+    Epoch first = 0;
+};
+
+TEST_F(FleetClock, a_step_of_the_arbiter_s_is_told_by_the_other_store_and_changes_no_fence) {
+    step_arbiter();
+    EXPECT_EQ(refenced(), 0u);
+    EXPECT_EQ(world.cache().loaded.records.size(), 3u);
+}
+
+TEST_F(FleetClock, where_every_server_is_ahead_the_hosts_may_have_stood_still) {
+    step_arbiter();
+    world.cache().clock_ahead = seconds(2);
+    EXPECT_EQ(refenced(), 3u);
+}
+
+TEST_F(FleetClock, who_is_missing_may_have_granted_what_the_others_slept_through) {
+    world.node(2).is_paused = true;
+    step_arbiter();
+    EXPECT_EQ(refenced(), 2u);
+}
+
+TEST_F(FleetClock, who_saw_no_step_says_that_the_others_stood_still) {
+    step_arbiter();
+    world.add("d");
+    EXPECT_EQ(refenced(), 3u);
+}
+
+}  // namespace
+}  // namespace latchd::core::authority
