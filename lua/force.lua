@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- FORCEUNLOCK (T9): ends the grant, whoever holds it.
--- KEYS: marker, lock.
+-- KEYS: marker, lock, queue.
 -- ARGV: 1-3 as in lib/guard.lua; 4 node of the sender, 5 fence ('': any): only that grant.
 -- Replies:
 --   { 'ended', now_ms, value, '', fence }    the record that ended
@@ -16,7 +16,10 @@ local lock = KEYS[2]
 -- include: lib/value.lua
 -- include: lib/record.lua
 
-local value = try('GET', lock)
+local value, queue = try('GET', lock), call('GET', KEYS[3])
+
+-- include: lib/queue.lua
+
 local record, foreign = understand(value)
 if foreign then return { 'foreign_value', now_text } end
 if not record or (ARGV[5] ~= '' and ARGV[5] ~= format('%d', record.fence)) then
@@ -24,4 +27,5 @@ if not record or (ARGV[5] ~= '' and ARGV[5] ~= format('%d', record.fence)) then
 end
 call('DEL', lock)
 tell('forced', record, record.node, ARGV[4])
+offer(ARGV[4])
 return { 'ended', now_text, value, '', record.fence }

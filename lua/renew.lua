@@ -31,4 +31,4 @@ if record.renew_max > 0 and record.renewals >= record.renew_max then
 end
 extend(record, ARGV[6] == '0' and record.ttl_ms or tonumber(ARGV[6]))
 record.renewals = record.renewals + 1
-return { 'renewed', now_text, store_as(record, ARGV[5], ARGV[7]) }
+return { 'renewed', now_text, store_as(record, ARGV[5], ARGV[7] == '1' and ARGV[4]) }

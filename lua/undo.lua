@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- Undo (T9): takes one attempt out, the hold with its last attempt, the lock with its last hold.
--- KEYS: marker, lock, bar of the request id.
+-- KEYS: marker, lock, queue, bar of the request id.
 -- ARGV: 1-3 as in lib/guard.lua; 4 request, 5 attempt, 6 node of the sender, 7 tombstone_ms (0:
 --       none): how long the attempt, should it come yet, is refused.
 -- Replies:
@@ -18,20 +18,21 @@ local lock = KEYS[2]
 -- include: lib/record.lua
 -- include: lib/bar.lua
 
-local value = try('GET', lock)
+local value, queue = try('GET', lock), call('GET', KEYS[3])
+
+-- include: lib/queue.lua
+
 local record = understand(value)
 if ARGV[7] ~= '0' then
-    local former = call('GET', KEYS[3])
+    local former = call('GET', KEYS[4])
     put_bar(former, former == '*' and '*' or (former or ' ') .. ARGV[5] .. ' ', ARGV[7])
 end
-local index = record and find_request(record, ARGV[4])
-local attempts = index and record.holds[index].attempts or {}
-for i, attempt in ipairs(attempts) do
-    if attempt == ARGV[5] then
-        table.remove(attempts, i)
-        if #attempts > 0 then return { 'undone', now_text, store(record) } end
-        local _, left = take_out(record, value, index, ARGV[6])
-        return { 'undone', now_text, left }
-    end
-end
-return { 'nothing', now_text }
+local index, place
+if record then index, place = find_attempt(record, ARGV[5]) end
+if not index then return { 'nothing', now_text } end
+local attempts = record.holds[index].attempts
+table.remove(attempts, place)
+if #attempts > 0 then return { 'undone', now_text, store(record) } end
+local is_free, left = take_out(record, value, index, ARGV[6])
+if is_free then offer(ARGV[6]) end
+return { 'undone', now_text, left }

@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- A request id's bar: '*' when it was cancelled, else its undone attempts, each between blanks.
--- After record.lua; KEYS[3] is the bar. Never made shorter than it was.
+-- After record.lua; KEYS[4] is the bar. Never made shorter than it was.
 local function put_bar(former, text, ms)
-    call('SET', KEYS[3], text, 'PX', math.max(tonumber(ms), former and call('PTTL', KEYS[3]) or 0))
+    call('SET', KEYS[4], text, 'PX', math.max(tonumber(ms), former and call('PTTL', KEYS[4]) or 0))
 end

@@ -59,12 +59,14 @@ local function tell(kind, record, node, sender, special)
     end
 end
 
--- T10: stores a record that becomes the sender's. keep: '1' if the sender renews it from now on.
-local function store_as(record, sender, keep)
+-- T10: stores a record that becomes the sender's. kept: the token of the hold that the sender renews
+-- from now on; others are told its tail.
+local function store_as(record, sender, kept)
     local former = record.node
     record.node = sender
     local value = store(record)
-    tell('moved', record, former, sender, ' ' .. record.version .. ' ' .. keep)
+    tell('moved', record, former, sender,
+        ' ' .. record.version .. (kept and ' =' .. string.sub(kept, -6) or ' -'))
     return value
 end
 
@@ -74,6 +76,16 @@ local function find_token(record, token)
     end
 end
 
+-- The hold that has this attempt, and its place among the hold's.
+local function find_attempt(record, attempt)
+    for i, hold in ipairs(record.holds) do
+        for j, one in ipairs(hold.attempts) do
+            if one == attempt then return i, j end
+        end
+    end
+end
+
+-- At most one hold answers to a request id (T4).
 local function find_request(record, request)
     for i, hold in ipairs(record.holds) do
         if hold.request == request then return i end
