@@ -34,13 +34,13 @@ struct Options {
     CheckOptions check;
     Duration clock_margin = std::chrono::milliseconds(50);  // goes off every lease told
     Duration clock_window = std::chrono::seconds(1);        // of the store's clock, either way
-    Duration settle_grace = std::chrono::seconds(1);
-    // Doubles from min to max, drawn between half and whole. With the greatest of them and
-    // settle_grace locks can be had again within 2 s after Redis came back.
+    // Doubles from min to max, drawn between half and whole. With the greatest of them and a
+    // second for settling locks can be had again within 2 s after Redis came back.
     Duration backoff_min = std::chrono::milliseconds(50);
     Duration backoff_max = std::chrono::milliseconds(500);
-    std::size_t in_flight_max = 100'000;            // operations without an answer; above: refused
-    Duration keepalive = std::chrono::seconds(60);  // silence before TCP asks; 0: off
+    std::size_t in_flight_max = 100'000;  // operations without an answer; above: refused
+    std::uint32_t wait_replicas = 0;      // whose word a write's answer waits for; 0: nobody's
+    Duration keepalive = std::chrono::seconds(60);     // silence before TCP asks; 0: off
     Duration user_timeout = std::chrono::seconds(30);  // unacknowledged data; 0: the kernel's own
 };
 

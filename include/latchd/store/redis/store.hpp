@@ -3,9 +3,9 @@
 #pragma once
 
 #include <latchd/base/time.hpp>
-#include <latchd/core/authority/types.hpp>
 #include <latchd/store/port.hpp>
 #include <latchd/store/redis/options.hpp>
+#include <latchd/store/tier.hpp>
 
 #include <cstdint>
 #include <functional>
@@ -17,19 +17,18 @@ class io_context;
 
 namespace latchd::store::redis {
 
-// What the store needs of its host.
-struct Surroundings {
-    std::function<Time()> boot_now;         // CLOCK_BOOTTIME
-    std::function<std::int64_t()> wall_ms;  // Unix time; only ever raises an epoch
-    core::authority::Known known;           // from the state directory
-    std::function<void(const core::authority::Known&)> save;  // to it; may be empty
-};
-
 // Locks in one Redis server, by the scripts in lua/. One pipelined connection for operations, one
-// for messages. All calls, and the sink's, on the thread that runs `context`.
-[[nodiscard]] std::unique_ptr<Store> make_store(boost::asio::io_context& context,
-                                                Options options,
-                                                Surroundings surroundings,
-                                                Sink& sink);
+// for messages. All calls, and the sinks', on the thread that runs `context`. `boot_now`:
+// CLOCK_BOOTTIME.
+//
+// A tier of a fleet, which decides when it serves. The end of a connection (TierFailed that says
+// so) ends the serving: it begins again with TierServe, after TierIdentified. Each TierServe on an
+// identified connection is answered by TierReady, unless the connection ends or it is withdrawn.
+[[nodiscard]] std::unique_ptr<Tier> make_tier(boost::asio::io_context& context,
+                                              Options options,
+                                              std::function<Time()> boot_now,
+                                              core::authority::TierIndex index,
+                                              Sink& sink,
+                                              FleetSink& fleet);
 
 }  // namespace latchd::store::redis

@@ -7,7 +7,9 @@
 #include <latchd/resp/command_writer.hpp>
 
 #include <algorithm>
+#include <span>
 #include <variant>
+#include <vector>
 
 namespace latchd::store::redis {
 namespace {
@@ -37,7 +39,7 @@ void append_guard(resp::CommandWriter& call, const Guard& guard, Clock clock) {
 resp::CommandWriter begin(std::string& out,
                           const Target& target,
                           Script script,
-                          std::initializer_list<std::string_view> keys,
+                          std::span<const std::string_view> keys,
                           std::size_t rest,
                           Clock clock) {
     resp::CommandWriter call(out, 4 + keys.size() + guard_arguments + rest);
@@ -46,6 +48,15 @@ resp::CommandWriter begin(std::string& out,
     for (const std::string_view key : keys) call.argument(key);
     append_guard(call, target.guard, clock);
     return call;
+}
+
+resp::CommandWriter begin(std::string& out,
+                          const Target& target,
+                          Script script,
+                          std::initializer_list<std::string_view> keys,
+                          std::size_t rest,
+                          Clock clock) {
+    return begin(out, target, script, std::span(keys.begin(), keys.size()), rest, clock);
 }
 
 // A piece of a value: the name quoted, between two literals.
@@ -63,20 +74,29 @@ void append_acquire(resp::CommandWriter& call, const core::Acquire& wish, const 
     call.argument(grant_head(wish.token));
     call.argument(grant_body(wish, record_tail(scripts.epoch(), scripts.nonce())));
     call.argument(lease + ms_up(wish.delay));
-    call.argument(wish.join_only ? (wish.keep ? "jk" : "j") : (wish.keep ? "k" : ""));
+    std::string flags;
+    if (wish.join_only) flags += 'j';
+    if (wish.keep) flags += 'k';
+    if (wish.waits) flags += 'w';
+    call.argument(flags);
 }
 
 struct Append {
     std::string& out;
     const Target& target;
 
+    [[nodiscard]] std::string queue(const LockKey& key) const {
+        return target.keys.queue(key, target.scripts.epoch());
+    }
+
     void operator()(const core::Acquire& o) const {
-        auto call = begin(out,
-                          target,
-                          Script::acquire,
-                          {target.keys.lock(o.key), target.keys.bar(o.key, o.request)},
-                          acquire_arguments,
-                          Clock::checked);
+        auto call =
+            begin(out,
+                  target,
+                  Script::acquire,
+                  {target.keys.lock(o.key), queue(o.key), target.keys.bar(o.key, o.request)},
+                  acquire_arguments,
+                  Clock::checked);
         append_acquire(call, o, target.scripts);
     }
 
@@ -85,18 +105,20 @@ struct Append {
         const std::string token = piece("{\"token\":", o.token.view(), ",");
         const std::string node = piece(",\"node\":", o.node.view(), ",\"client\":");
         if (!o.then) {
-            auto call = begin(out, target, Script::release, {lock}, 2, Clock::unchecked);
+            auto call =
+                begin(out, target, Script::release, {lock, queue(o.key)}, 2, Clock::unchecked);
             call.argument(token).argument(node);
             return;
         }
         auto call = begin(out,
                           target,
                           Script::release,
-                          {lock, target.keys.bar(o.key, o.then->request)},
-                          2 + acquire_arguments,
+                          {lock, queue(o.key), target.keys.bar(o.key, o.then->request)},
+                          2 + acquire_arguments + 1,
                           Clock::checked);
         call.argument(token).argument(node);
         append_acquire(call, *o.then, target.scripts);
+        call.argument(o.yields ? "y" : "");
     }
 
     void operator()(const core::Renew& o) const {
@@ -106,29 +128,35 @@ struct Append {
     }
 
     void operator()(const core::Undo& o) const {
-        auto call = begin(out,
-                          target,
-                          Script::undo,
-                          {target.keys.lock(o.key), target.keys.bar(o.key, o.request)},
-                          4,
-                          Clock::unchecked);
+        auto call =
+            begin(out,
+                  target,
+                  Script::undo,
+                  {target.keys.lock(o.key), queue(o.key), target.keys.bar(o.key, o.request)},
+                  4,
+                  Clock::unchecked);
         call.argument(o.request.view()).argument(attempt_text(o.attempt)).argument(o.node.view());
         call.argument(o.tombstone ? at_least_1(ms_up(*o.tombstone)) : 0);
     }
 
     void operator()(const core::Cancel& o) const {
-        auto call = begin(out,
-                          target,
-                          Script::cancel,
-                          {target.keys.lock(o.key), target.keys.bar(o.key, o.request)},
-                          3,
-                          Clock::unchecked);
+        auto call =
+            begin(out,
+                  target,
+                  Script::cancel,
+                  {target.keys.lock(o.key), queue(o.key), target.keys.bar(o.key, o.request)},
+                  3,
+                  Clock::unchecked);
         call.argument(o.request.view()).argument(o.node.view()).argument(at_least_1(ms_up(o.bar)));
     }
 
     void operator()(const core::Force& o) const {
-        auto call =
-            begin(out, target, Script::force, {target.keys.lock(o.key)}, 2, Clock::unchecked);
+        auto call = begin(out,
+                          target,
+                          Script::force,
+                          {target.keys.lock(o.key), queue(o.key)},
+                          2,
+                          Clock::unchecked);
         call.argument(o.node.view()).argument(o.fence ? std::to_string(*o.fence) : std::string());
     }
 
@@ -137,9 +165,23 @@ struct Append {
     }
 
     void operator()(const core::Restore& o) const {
-        auto call = begin(
-            out, target, Script::restore, {target.keys.lock(o.record.key)}, 2, Clock::checked);
+        std::vector<std::string> names = {target.keys.lock(o.record.key)};
+        for (const core::Hold& hold : o.record.holds) {
+            names.push_back(target.keys.bar(o.record.key, hold.request));
+        }
+        const std::vector<std::string_view> keys(names.begin(), names.end());
+        auto call = begin(out, target, Script::restore, std::span(keys), 2, Clock::checked);
         call.argument(restore_text(o.record)).argument(std::int64_t{o.keep_fence});
+    }
+
+    void operator()(const core::StepOut& o) const {
+        auto call = begin(out,
+                          target,
+                          Script::step_out,
+                          {target.keys.lock(o.key), queue(o.key)},
+                          1,
+                          Clock::unchecked);
+        call.argument(o.node.view());
     }
 
     void operator()(const core::List& o) const { append_scan(out, target.keys, o); }
@@ -184,5 +226,11 @@ void append_sweep(std::string& out, const Target& target, std::span<const std::s
 void append_probe(std::string& out, const Target& target) {
     begin(out, target, Script::probe, {}, 0, Clock::unchecked);
 }
+
+void append_plain_write(std::string& out, const Keys& keys) {
+    resp::append_command(out, {"SET", keys.probe(), "1", "PX", "60000"});
+}
+
+void append_plain_time(std::string& out) { resp::append_command(out, {"TIME"}); }
 
 }  // namespace latchd::store::redis

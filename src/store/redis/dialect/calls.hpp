@@ -43,5 +43,8 @@ void append_sweep(std::string& out, const Target& target, std::span<const std::s
 
 // A write through the same checks as a LOCK; the clock isn't checked.
 void append_probe(std::string& out, const Target& target);
+// The two halves of a probe that says nothing about locks: a write, and the server's time.
+void append_plain_write(std::string& out, const Keys& keys);
+void append_plain_time(std::string& out);
 
 }  // namespace latchd::store::redis

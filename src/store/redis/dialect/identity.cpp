@@ -43,6 +43,7 @@ std::optional<ServerInfo> read_identity(std::string_view info) {
     server.version = field(info, "redis_version");
     server.mode = field(info, "redis_mode");
     server.maxmemory_policy = field(info, "maxmemory_policy");
+    server.arch_bits = field(info, "arch_bits");
     if (server.identity.run_id.empty() || server.identity.replid.empty()) return std::nullopt;
     if (role == "master") {
         server.identity.role = core::authority::Role::master;
@@ -53,6 +54,17 @@ std::optional<ServerInfo> read_identity(std::string_view info) {
     }
     if (replid2 != no_replid) server.identity.replid2 = replid2;
     return server;
+}
+
+std::string why_unfit(const ServerInfo& server) {
+    if (!server.mode.empty() && server.mode != "standalone") {
+        return "the server runs in mode " + server.mode + ", locks need a standalone one";
+    }
+    // Limits itself to 3 GB and refuses writes there; fences and times are not tried on it.
+    if (server.arch_bits == "32") {
+        return "the server is a 32-bit Redis, locks need a 64-bit one (INFO shows arch_bits:32)";
+    }
+    return {};
 }
 
 }  // namespace latchd::store::redis

@@ -17,6 +17,7 @@ struct ServerInfo {
     std::string version;           // "7.0.15"
     std::string mode;              // "standalone", "sentinel", "cluster"
     std::string maxmemory_policy;  // "noeviction"
+    std::string arch_bits;         // "64"
 
     friend bool operator==(const ServerInfo&, const ServerInfo&) = default;
 };
@@ -28,5 +29,8 @@ std::size_t append_identity(std::string& out);
 // From the texts of those replies, one after the other. None if run id, role or the replication
 // id is missing.
 [[nodiscard]] std::optional<ServerInfo> read_identity(std::string_view info);
+
+// Why a server of this kind can't keep locks; empty: it can.
+[[nodiscard]] std::string why_unfit(const ServerInfo& server);
 
 }  // namespace latchd::store::redis

@@ -4,27 +4,34 @@
 
 #include <latchd/base/glob.hpp>
 
+#include <algorithm>
+#include <array>
+
 namespace latchd::store::redis {
 namespace {
 
 constexpr std::size_t resource_bytes_max = 64;
 constexpr std::size_t id_bytes_max = 128;
+constexpr std::size_t request_bytes_max = 512;  // with the user that it is scoped to
 
-bool is_plain(char c) noexcept {
-    return c >= 0x21 && c <= 0x7e && c != ':' && c != '%' && c != '{' && c != '}';
-}
+constexpr auto plain_bytes = [] {
+    std::array<bool, 256> plain{};
+    for (std::size_t c = 0x21; c <= 0x7e; ++c) {
+        plain[c] = c != ':' && c != '%' && c != '{' && c != '}';
+    }
+    return plain;
+}();
+
+// Stands in a key as itself.
+bool is_plain_in_key(char c) noexcept { return plain_bytes[static_cast<unsigned char>(c)]; }
 
 bool is_resource_byte(char c) noexcept {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
            c == '.' || c == ':' || c == '-';
 }
 
-void append_encoded(std::string& out, char c) {
+void append_percent(std::string& out, char c) {
     static constexpr std::string_view digits = "0123456789ABCDEF";
-    if (is_plain(c)) {
-        out += c;
-        return;
-    }
     const auto byte = static_cast<unsigned char>(c);
     out += '%';
     out += digits[byte >> 4];
@@ -32,7 +39,15 @@ void append_encoded(std::string& out, char c) {
 }
 
 void append_encoded(std::string& out, std::string_view text) {
-    for (const char c : text) append_encoded(out, c);
+    while (!text.empty()) {
+        const auto stop = std::find_if_not(text.begin(), text.end(), is_plain_in_key);
+        const auto plain = static_cast<std::size_t>(stop - text.begin());
+        out.append(text.data(), plain);
+        text.remove_prefix(plain);
+        if (text.empty()) break;
+        append_percent(out, text.front());
+        text.remove_prefix(1);
+    }
 }
 
 int digit_of(char c) noexcept {
@@ -45,7 +60,7 @@ int digit_of(char c) noexcept {
 std::optional<std::string> decoded(std::string_view text) {
     std::string out;
     for (std::size_t i = 0; i < text.size(); ++i) {
-        if (is_plain(text[i])) {
+        if (is_plain_in_key(text[i])) {
             out += text[i];
             continue;
         }
@@ -54,7 +69,7 @@ std::optional<std::string> decoded(std::string_view text) {
         const int low = digit_of(text[i + 2]);
         if (high < 0 || low < 0) return std::nullopt;
         const char c = static_cast<char>(high * 16 + low);
-        if (is_plain(c)) return std::nullopt;
+        if (is_plain_in_key(c)) return std::nullopt;
         out += c;
         i += 2;
     }
@@ -77,7 +92,7 @@ Keys::Keys(std::string_view cluster) {
         prefix_ += ':';
     }
     marker_ = prefix_ + "latchd:marker";
-    record_ = prefix_ + "latchd:record";
+    probe_ = prefix_ + "latchd:probe";
     nodes_ = prefix_ + "latchd:nodes";
 }
 
@@ -101,9 +116,25 @@ std::string Keys::bar(const LockKey& key, const RequestId& request) const {
     return out;
 }
 
+std::string Keys::queue(const LockKey& key, Epoch epoch) const {
+    std::string out = prefix_;
+    out += "queue:{";
+    out += lock(key);
+    out += "}:";
+    out += std::to_string(epoch);
+    return out;
+}
+
 std::string Keys::node_channel(const NodeName& node) const {
     std::string out = prefix_;
     out += "latchd:node:";
+    out += node.view();
+    return out;
+}
+
+std::string Keys::lost_note(const NodeName& node) const {
+    std::string out = prefix_;
+    out += "latchd:lost:";
     out += node.view();
     return out;
 }
@@ -123,6 +154,21 @@ std::optional<LockKey> Keys::lock_of(std::string_view redis_key) const {
     return LockKey{ResourceName(resource), LockId(std::move(*id))};
 }
 
+std::optional<std::pair<LockKey, RequestId>> Keys::bar_of(std::string_view redis_key) const {
+    if (!redis_key.starts_with(prefix_)) return std::nullopt;
+    redis_key.remove_prefix(prefix_.size());
+    if (!redis_key.starts_with("bar:{")) return std::nullopt;
+    redis_key.remove_prefix(5);
+    const std::size_t brace = redis_key.find("}:");
+    if (brace == std::string_view::npos) return std::nullopt;
+    std::optional<LockKey> key = lock_of(redis_key.substr(0, brace));
+    std::optional<std::string> request = decoded(redis_key.substr(brace + 2));
+    if (!key || !request || request->empty() || request->size() > request_bytes_max) {
+        return std::nullopt;
+    }
+    return std::pair{std::move(*key), RequestId(std::move(*request))};
+}
+
 // The literal beginning of the pattern, as far as its spelling in a key is certain: up to the
 // second colon, which is `:` in a resource and `%3A` in an id.
 std::string Keys::scan_pattern(std::string_view pattern) const {
@@ -134,7 +180,7 @@ std::string Keys::scan_pattern(std::string_view pattern) const {
             seen_colon = true;
             out += c;
         } else {
-            append_encoded(out, c);
+            append_encoded(out, std::string_view(&c, 1));
         }
     }
     out += '*';

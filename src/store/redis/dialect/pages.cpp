@@ -27,6 +27,7 @@ std::optional<core::NodeMessage::Kind> kind_of(std::string_view word) {
     if (word == "forced") return Kind::forced;
     if (word == "moved") return Kind::moved;
     if (word == "cancelled") return Kind::cancelled;
+    if (word == "offered") return Kind::offered;
     return std::nullopt;
 }
 
@@ -102,19 +103,29 @@ std::variant<Probed, Refusal> read_probe(const resp::Value& value) {
     return Probed{server_ms, items[2].string, static_cast<std::uint32_t>(items[3].integer)};
 }
 
+std::variant<Probed, Refusal> read_plain_time(const resp::Value& value) {
+    if (value.is(Type::error)) return read_error(value.string);
+    if (!value.is(Type::array) || value.elements.size() != 2) return unreadable("TIME");
+    const auto seconds = number_of<std::int64_t>(value.elements[0].string);
+    const auto microseconds = number_of<std::int64_t>(value.elements[1].string);
+    if (!seconds || !microseconds) return unreadable("TIME");
+    return Probed{*seconds * 1'000 + *microseconds / 1'000, {}, 0};
+}
+
 std::optional<core::NodeMessage> read_message(const Keys& keys, std::string_view payload) {
     const auto kind = kind_of(cut_word(payload));
     const auto fence = number_of<std::uint64_t>(cut_word(payload));
     const auto key = keys.lock_of(cut_word(payload));
     if (!kind || !fence || !key) return std::nullopt;
-    core::NodeMessage message{*kind, *key, *fence, RequestId(), false, 0};
+    core::NodeMessage message{*kind, *key, *fence, RequestId(), false, 0, {}};
     if (*kind == core::NodeMessage::Kind::cancelled) {
         message.request = RequestId(payload);
     } else if (*kind == core::NodeMessage::Kind::moved) {
         const auto version = number_of<std::uint64_t>(cut_word(payload));
-        if (!version || (payload != "0" && payload != "1")) return std::nullopt;
+        message.keep = payload.starts_with('=');
+        if (!version || (payload != "-" && !message.keep)) return std::nullopt;
         message.version = *version;
-        message.keep = payload == "1";
+        if (message.keep) message.hold = payload.substr(1);
     } else if (!payload.empty()) {
         return std::nullopt;
     }

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "record_json.hpp"
 
+#include "plain_record.hpp"
+
 #include <boost/json/array.hpp>
 #include <boost/json/monotonic_resource.hpp>
 #include <boost/json/object.hpp>
@@ -9,8 +11,8 @@
 #include <boost/json/value.hpp>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
-#include <limits>
 #include <utility>
 
 namespace latchd::store::redis {
@@ -51,28 +53,13 @@ private:
     bool well_ = true;
 };
 
-// Exact in Lua's numbers, and far beyond every time.
-constexpr std::int64_t number_max = (std::int64_t{1} << 53) - 1;
-constexpr std::int64_t count_max = std::numeric_limits<std::uint32_t>::max();
-
-std::optional<Attempt> parse_attempt(std::string_view text) {
-    Attempt attempt;
-    const char* const end = text.data() + text.size();
-    const auto first = std::from_chars(text.data(), end, attempt.incarnation);
-    if (first.ec != std::errc() || first.ptr == end || *first.ptr != '.') return std::nullopt;
-    const auto second = std::from_chars(first.ptr + 1, end, attempt.number);
-    if (second.ec != std::errc() || second.ptr != end) return std::nullopt;
-    return attempt;
-}
-
-std::optional<core::Hold> parse_hold(const json::value& value, std::int64_t passed_ms) {
+std::optional<core::Hold> parse_hold(const json::value& value) {
     if (!value.is_object()) return std::nullopt;
     Fields fields(value.get_object());
     core::Hold hold;
     hold.token = Token(fields.text("token"));
     hold.request = RequestId(fields.text("request"));
-    const std::int64_t left = fields.number("adopt_ms", -number_max, number_max) - passed_ms;
-    hold.adopt_left = from_ms(std::max<std::int64_t>(left, 0));
+    hold.adopt_left = from_ms(fields.number("adopt_ms", -RecordNumbers::max, RecordNumbers::max));
     const json::array* const attempts = fields.list("attempts");
     if (!fields.are_well()) return std::nullopt;
     for (const json::value& item : *attempts) {
@@ -89,36 +76,51 @@ std::optional<core::GrantRecord> to_record(const LockKey& key,
                                            const json::object& object,
                                            std::int64_t now_ms) {
     Fields fields(object);
+    RecordNumbers numbers;
+    for (const auto& [name, number] : {std::pair{"fence", &RecordNumbers::fence},
+                                       {"since_ms", &RecordNumbers::since_ms},
+                                       {"lease_ms", &RecordNumbers::lease_ms},
+                                       {"delay_ms", &RecordNumbers::delay_ms},
+                                       {"version", &RecordNumbers::version},
+                                       {"ttl_ms", &RecordNumbers::ttl_ms},
+                                       {"hard_ms", &RecordNumbers::hard_ms},
+                                       {"renewals", &RecordNumbers::renewals},
+                                       {"renew_max", &RecordNumbers::renew_max}}) {
+        numbers.*number = fields.number(name, -RecordNumbers::max, RecordNumbers::max);
+    }
     core::GrantRecord record;
     record.key = key;
     record.owner = OwnerName(fields.text("owner"));
-    record.fence = static_cast<Fence>(fields.number("fence", 0, number_max));
-    record.version = static_cast<std::uint64_t>(fields.number("version", 0, number_max));
-    const std::int64_t passed_ms = now_ms - fields.number("since_ms", 0, number_max);
-    record.age = from_ms(passed_ms);
-    record.left = from_ms(fields.number("lease_ms", -number_max, number_max) - passed_ms);
-    record.ttl = from_ms(fields.number("ttl_ms", 0, number_max));
-    const std::int64_t hard_ms = fields.number("hard_ms", -number_max, number_max);
-    if (hard_ms != 0) record.hard_left = from_ms(hard_ms - passed_ms);
-    record.renewals = static_cast<std::uint32_t>(fields.number("renewals", 0, count_max));
-    record.renew_max = static_cast<std::uint32_t>(fields.number("renew_max", 0, count_max));
-    record.delay = from_ms(fields.number("delay_ms", 0, number_max));
     record.node = NodeName(fields.text("node"));
     record.client = ClientName(fields.text("client"));
     const json::array* const holds = fields.list("holds");
-    if (!fields.are_well()) return std::nullopt;
+    if (!fields.are_well() || !numbers.are_in_range()) return std::nullopt;
     record.holds.reserve(holds->size());
     for (const json::value& item : *holds) {
-        std::optional<core::Hold> hold = parse_hold(item, passed_ms);
+        std::optional<core::Hold> hold = parse_hold(item);
         if (!hold) return std::nullopt;
         record.holds.push_back(std::move(*hold));
     }
+    numbers.put_into(record, now_ms);
     return record;
 }
 
+// Stands in a JSON string as itself, as cjson writes it.
+constexpr auto plain_in_json = [] {
+    std::array<bool, 256> plain{};
+    for (std::size_t c = 0x20; c < plain.size(); ++c) {
+        plain[c] = c != 0x7f && c != '"' && c != '\\' && c != '/';
+    }
+    return plain;
+}();
+
+bool is_plain_in_json(char c) noexcept { return plain_in_json[static_cast<unsigned char>(c)]; }
+
 void append(std::string& out, std::string_view label, std::int64_t number) {
+    char text[24];
+    const char* const end = std::to_chars(text, text + sizeof text, number).ptr;
     out += label;
-    out += std::to_string(number);
+    out.append(text, static_cast<std::size_t>(end - text));
 }
 
 void append(std::string& out, std::string_view label, std::string_view text) {
@@ -138,6 +140,7 @@ std::string attempt_text(const Attempt& attempt) {
 std::optional<core::GrantRecord> parse_record(const LockKey& key,
                                               std::string_view value,
                                               std::int64_t now_ms) {
+    if (auto record = read_plain_record(key, value, now_ms)) return record;
     json::parse_options options;
     options.allow_invalid_utf8 = true;  // owners and ids are bytes
     options.max_depth = 4;
@@ -154,17 +157,24 @@ void append_quoted(std::string& out, std::string_view bytes) {
     static constexpr std::string_view escaped = "\b\t\n\f\r\"\\/";
     static constexpr std::string_view letters = "btnfr\"\\/";
     out += '"';
-    for (const char c : bytes) {
+    while (!bytes.empty()) {
+        // As they are, up to the first that is not plain: mostly all.
+        const auto stop =
+            std::find_if(bytes.begin(), bytes.end(), [](char c) { return !is_plain_in_json(c); });
+        const auto plain = static_cast<std::size_t>(stop - bytes.begin());
+        out.append(bytes.data(), plain);
+        bytes.remove_prefix(plain);
+        if (bytes.empty()) break;
+        const char c = bytes.front();
+        bytes.remove_prefix(1);
+        out += '\\';
         const std::size_t at = escaped.find(c);
         if (at != std::string_view::npos) {
-            out += '\\';
             out += letters[at];
-        } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-            out += "\\u00";
+        } else {
+            out += "u00";
             out += digits[static_cast<unsigned char>(c) >> 4];
             out += digits[static_cast<unsigned char>(c) & 15];
-        } else {
-            out += c;
         }
     }
     out += '"';
@@ -212,11 +222,31 @@ std::string grant_body(const core::Acquire& wish, std::string_view tail) {
     return out;
 }
 
-std::string restore_text(const core::GrantRecord& record) {
-    const std::int64_t passed = ms_down(record.age);
-    std::string out;
-    append(out, "{\"fence\":", std::to_string(record.fence));
-    append(out, ",\"passed_ms\":", passed);
+core::GrantRecord granted_record(const core::Acquire& wish, Fence fence) {
+    const std::int64_t ttl = at_least_1(ms_down(wish.ttl));
+    core::GrantRecord record;
+    record.key = wish.key;
+    record.holds.push_back(
+        {wish.token, wish.request, {wish.attempt}, from_ms(ms_down(wish.retry_window))});
+    record.owner = wish.owner;
+    record.fence = fence;
+    record.version = 1;
+    record.ttl = record.left = from_ms(ttl);
+    if (wish.hold_max) {
+        record.hard_left = from_ms(at_least_1(ms_down(*wish.hold_max)));
+        record.left = std::min(record.left, *record.hard_left);
+    }
+    record.renew_max = wish.renew_max;
+    record.delay = from_ms(ms_up(wish.delay));
+    record.node = wish.node;
+    record.client = wish.client;
+    return record;
+}
+
+namespace {
+
+// From lease_ms to client; `passed` since since_ms.
+void append_carried(std::string& out, const core::GrantRecord& record, std::int64_t passed) {
     append(out, ",\"lease_ms\":", to_ms(record.left) + passed);
     append(out, ",\"delay_ms\":", ms_up(record.delay));
     append(out, ",\"owner\":", record.owner.view());
@@ -240,6 +270,23 @@ std::string restore_text(const core::GrantRecord& record) {
     append(out, ",\"renew_max\":", std::int64_t{record.renew_max});
     append(out, ",\"node\":", record.node.view());
     append(out, ",\"client\":", record.client.view());
+}
+
+}  // namespace
+
+std::string carried_body(const core::GrantRecord& record, std::string_view tail) {
+    std::string out;
+    append_carried(out, record, ms_down(record.age));
+    out += tail;
+    return out;
+}
+
+std::string restore_text(const core::GrantRecord& record) {
+    const std::int64_t passed = ms_down(record.age);
+    std::string out;
+    append(out, "{\"fence\":", std::to_string(record.fence));
+    append(out, ",\"passed_ms\":", passed);
+    append_carried(out, record, passed);
     out += '}';
     return out;
 }

@@ -26,6 +26,8 @@ void append_quoted(std::string& out, std::string_view bytes);
 // after since_ms.
 [[nodiscard]] std::string grant_head(const Token& token);
 [[nodiscard]] std::string grant_body(const core::Acquire& wish, std::string_view tail);
+// What such a value says at the moment of the grant, without reading it.
+[[nodiscard]] core::GrantRecord granted_record(const core::Acquire& wish, Fence fence);
 
 // Durations as the scripts count them. What makes a lock safer is rounded up (delay, bars), what
 // a holder relies on is rounded down (ttl). Never negative.
@@ -39,6 +41,10 @@ void append_quoted(std::string& out, std::string_view bytes);
 [[nodiscard]] std::optional<core::GrantRecord> parse_record(const LockKey& key,
                                                             std::string_view value,
                                                             std::int64_t now_ms);
+
+// What comes after since_ms in the value of a record that is carried into an epoch as it is: the
+// end of the lease counted from since_ms, so that nothing is lost to the time between.
+[[nodiscard]] std::string carried_body(const core::GrantRecord& record, std::string_view tail);
 
 // The argument of lua/restore.lua. Remainders are rounded down, DELAY up.
 [[nodiscard]] std::string restore_text(const core::GrantRecord& record);

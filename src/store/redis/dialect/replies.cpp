@@ -204,6 +204,78 @@ Answer read_operation(const LockKey& key, const resp::Value& value) {
     return answered;
 }
 
+namespace {
+
+struct KeyOf {
+    LockKey operator()(const core::List&) const { return {}; }
+    LockKey operator()(const core::Restore& restore) const { return restore.record.key; }
+    template <class Operation>
+    LockKey operator()(const Operation& operation) const {
+        return operation.key;
+    }
+};
+
+std::optional<std::int64_t> cut_number(std::string_view& text) {
+    const std::string_view word = first_word(text);
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+    if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+    return number;
+}
+
+core::Reply granted(const core::Acquire& wish, std::int64_t fence) {
+    core::Reply reply;
+    reply.status = core::Status::granted;
+    reply.record = granted_record(wish, static_cast<Fence>(fence));
+    return reply;
+}
+
+// A word and numbers between blanks; what is left behind them is a record.
+std::optional<Answered> read_short(const core::Operation& operation, std::string_view text) {
+    const std::string_view word = first_word(text);
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+    const auto time = cut_number(text);
+    if (!time) return std::nullopt;
+    Answered answered;
+    answered.server_ms = *time;
+    core::Reply& reply = answered.reply.reply;
+    if (const auto* wish = std::get_if<core::Acquire>(&operation)) {
+        const auto first = cut_number(text);
+        if (word == "granted" && first) {
+            reply = granted(*wish, *first);
+            return answered;
+        }
+        const auto fence = cut_number(text);
+        if (word != "held" || !first || !fence) return std::nullopt;
+        reply.status = core::Status::held;
+        reply.left = from_ms(*first);
+        reply.fence_seen = static_cast<Fence>(*fence);
+        return answered;
+    }
+    const auto* release = std::get_if<core::Release>(&operation);
+    if (release == nullptr || (word != "released" && word != "handed")) return std::nullopt;
+    if (word == "handed") {
+        const auto fence = cut_number(text);
+        if (!fence || !release->then) return std::nullopt;
+        answered.reply.then = granted(*release->then, *fence);
+    }
+    reply.status = core::Status::released;
+    reply.record = parse_record(release->key, text, answered.server_ms);
+    if (!reply.record) return std::nullopt;
+    return answered;
+}
+
+}  // namespace
+
+Answer read_operation(const core::Operation& operation, const resp::Value& value) {
+    if (!value.is(resp::Value::Type::bulk)) {
+        return read_operation(std::visit(KeyOf{}, operation), value);
+    }
+    if (auto answered = read_short(operation, value.string)) return std::move(*answered);
+    return unreadable(first_word(value.string));
+}
+
 std::uint32_t counter_shown(const core::OperationReply& reply, Epoch epoch) noexcept {
     std::uint32_t highest = 0;
     const auto show = [&](Fence fence) {

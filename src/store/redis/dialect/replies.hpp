@@ -50,6 +50,8 @@ using Answer = std::variant<Answered, Refusal>;
 
 // The reply of append_operation(); `key` is the operation's.
 [[nodiscard]] Answer read_operation(const LockKey& key, const resp::Value& value);
+// The same, and the short form of lua/acquire.lua and lua/release.lua, which is of this operation.
+[[nodiscard]] Answer read_operation(const core::Operation& operation, const resp::Value& value);
 
 // The highest counter among the fences of this epoch that the reply shows; 0: none.
 [[nodiscard]] std::uint32_t counter_shown(const core::OperationReply& reply, Epoch epoch) noexcept;
@@ -76,6 +78,8 @@ struct Probed {
     std::uint32_t counter = 0;
 };
 [[nodiscard]] std::variant<Probed, Refusal> read_probe(const resp::Value& value);
+// The reply of append_plain_time(); no run id, no counter.
+[[nodiscard]] std::variant<Probed, Refusal> read_plain_time(const resp::Value& value);
 
 // A message of one of this cluster's channels; none if it isn't one that latchd sends.
 [[nodiscard]] std::optional<core::NodeMessage> read_message(const Keys& keys,

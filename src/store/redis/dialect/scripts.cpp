@@ -21,15 +21,16 @@ constexpr std::array<std::string_view, script_count> texts = {
     scripts::force,
     scripts::inspect,
     scripts::restore,
+    scripts::step_out,
     scripts::list,
     scripts::sweep,
     scripts::probe,
-    scripts::authority_read,
-    scripts::authority_settle,
-    scripts::authority_open,
+    scripts::marker_set,
+    scripts::claims_load,
+    scripts::claims_read,
 };
 
-constexpr std::size_t first_of_authority = static_cast<std::size_t>(Script::authority_read);
+constexpr std::size_t first_of_authority = static_cast<std::size_t>(Script::marker_set);
 
 std::string sha1_hex(std::string_view text) {
     static constexpr std::string_view digits = "0123456789abcdef";

@@ -21,14 +21,15 @@ enum class Script : std::uint8_t {
     force,
     inspect,
     restore,
+    step_out,
     list,
     sweep,
     probe,
-    authority_read,  // these three don't depend on an epoch: their text never changes
-    authority_settle,
-    authority_open,
+    marker_set,  // these don't depend on an epoch: their text never changes
+    claims_load,
+    claims_read,
 };
-inline constexpr std::size_t script_count = 14;
+inline constexpr std::size_t script_count = 15;
 
 // The scripts as they are sent to one store process in one epoch: epoch and nonce are in the text
 // of each that serves locks, so that another process answers NOSCRIPT by itself.

@@ -23,7 +23,7 @@ std::string with_missing_rule(std::string_view refusal, std::string_view user) {
         return text + " +" + command;
     }
     if (refusal.find("channel") != std::string_view::npos) return text + " &*latchd:*";
-    return text + " ~*lock:* ~*bar:* ~*latchd:*";
+    return text + " ~*lock:* ~*bar:* ~*queue:* ~*latchd:*";
 }
 
 }  // namespace latchd::store::redis

@@ -1,23 +1,21 @@
 // SPDX-FileCopyrightText: 2026 The latchd authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "../dialect/authority.hpp"
 #include "access.hpp"
 #include "driver.hpp"
 
 #include <latchd/resp/command_writer.hpp>
 #include <latchd/telemetry/log.hpp>
 
+#include <algorithm>
 #include <utility>
-#include <variant>
 
-// Who is there, and what the authority asks for. The identity comes before anything else; then, in
-// one write: the end of former connections, the authority's scripts, record and marker. Redis
+// Who is there, scripts, and serving. The identity comes before anything else; then, in one write:
+// the end of former connections, the authority's scripts, and what the authority asks. Redis
 // executes a connection's commands in order, so whatever follows a CLIENT KILL comes after the last
 // command of the connection that it ended.
 namespace latchd::store::redis {
 
-namespace authority = core::authority;
 using telemetry::Level;
 
 namespace {
@@ -29,20 +27,6 @@ std::string client_name(const NodeName& node) {
         if (c < '!' || c > '~') c = '_';
     }
     return name;
-}
-
-Level level_of(core::Notice::Level level) {
-    switch (level) {
-        case core::Notice::Level::debug:
-            return Level::debug;
-        case core::Notice::Level::info:
-            return Level::info;
-        case core::Notice::Level::warning:
-            return Level::warning;
-        case core::Notice::Level::error:
-            return Level::error;
-    }
-    return Level::error;
 }
 
 }  // namespace
@@ -69,7 +53,16 @@ void Driver::greet() {
 }
 
 void Driver::greeted(const resp::Value& value) {
-    if (value.is(resp::Value::Type::error)) drop(with_missing_rule(value.string, user()));
+    if (!value.is(resp::Value::Type::error)) return;
+    drop(with_missing_rule(value.string, user()), evidence_of(read_error(value.string).cause));
+}
+
+// A server that takes no connection says so as the first thing, whatever was asked.
+void Driver::wish_answered(const resp::Value& value) {
+    if (!value.is(resp::Value::Type::error)) return;
+    const bool is_denied = value.string.starts_with("DENIED");
+    if (!is_denied && !value.string.starts_with("ERR max number of clients")) return;
+    drop(value.string, is_denied ? Evidence::access : Evidence::failed);
 }
 
 void Driver::ask_identity(bool is_patient) {
@@ -82,7 +75,10 @@ void Driver::ask_identity(bool is_patient) {
 }
 
 void Driver::identity_part(const Pending& pending, const resp::Value& value) {
-    if (value.is(resp::Value::Type::error)) return drop(with_missing_rule(value.string, user()));
+    if (value.is(resp::Value::Type::error)) {
+        return drop(with_missing_rule(value.string, user()),
+                    evidence_of(read_error(value.string).cause));
+    }
     identity_text_ += value.string;
     identity_text_ += "\r\n";
     if (!pending.is_last) return;
@@ -93,9 +89,7 @@ void Driver::identity_part(const Pending& pending, const resp::Value& value) {
 }
 
 void Driver::identified(ServerInfo&& server) {
-    if (!server.mode.empty() && server.mode != "standalone") {
-        return drop("the server runs in mode " + server.mode + ", locks need a standalone one");
-    }
+    if (const std::string reason = why_unfit(server); !reason.empty()) return drop(reason);
     server_ = std::move(server);
     const bool is_evicting =
         !server_.maxmemory_policy.empty() && server_.maxmemory_policy != "noeviction";
@@ -106,14 +100,14 @@ void Driver::identified(ServerInfo&& server) {
                            " may drop locks; set it to noeviction");
     }
     policy_warned_ = is_evicting;
+    const bool is_first = !is_identified_;
     is_identified_ = true;
-    tell(authority::Identified{server_.identity});
+    authority_.identified(is_first);
 }
 
 // Ids start low again after a restart: only ids of this very process are killed, and only
 // connections of our own user. Without a former one the command shows whether it is allowed.
 void Driver::kill_former() {
-    is_kill_sent_ = true;
     if (client_id_ == 0) {
         kill_works_ = false;
         former_.clear();
@@ -160,90 +154,30 @@ void Driver::script_loaded(Kind kind, const resp::Value& value) {
         if (refusal.cause == Cause::access) {
             telemetry::log(Level::error, "store.no_permission", options_.name + ": " + text);
         }
-        return drop("SCRIPT LOAD: " + text);
+        return drop("SCRIPT LOAD: " + text, evidence_of(refusal.cause));
     }
     if (kind != Kind::load_locks || loads_awaited_ == 0 || --loads_awaited_ != 0) return;
     try_open();
 }
 
-void Driver::authority_answered(const resp::Value& value) {
-    auto answer = read_authority(value);
-    if (const auto* refusal = std::get_if<Refusal>(&answer)) {
-        const std::string text = with_missing_rule(refusal->text, user());
-        if (refusal->cause == Cause::role || refusal->cause == Cause::loading) return drop(text);
-        if (refusal->cause == Cause::script_missing) authority_loaded_ = false;
-        last_error_ = text;
-        return tell(authority::AttemptFailed{text});
-    }
-    auto& view = std::get<AuthorityView>(answer);
-    if (!view.damaged.empty()) {
-        return tell(authority::AttemptFailed{"the key " + view.damaged +
-                                             " can't be understood; delete it if nothing else "
-                                             "wrote it"});
-    }
-    tell(authority::Seen{std::move(view.sight)});
-}
-
-// Actions may lead to events at once (a connection that is dropped): they queue.
-void Driver::tell(authority::AuthorityEvent&& event) {
-    events_.push_back(std::move(event));
-    if (is_telling_) return;
-    is_telling_ = true;
-    while (!events_.empty()) {
-        authority::AuthorityEvent next = std::move(events_.front());
-        events_.pop_front();
-        authority::AuthorityActions actions;
-        machine_.step(
-            {now(), authority::WallMs{surroundings_.wall_ms()}}, std::move(next), actions);
-        for (auto& action : actions) {
-            std::visit([this](auto&& each) { act(std::move(each)); }, std::move(action));
-        }
-    }
-    is_telling_ = false;
-    arm();
-}
-
-void Driver::act(authority::LookUp&& action) {
-    if (!link_) return;
-    if (action.with_identity) {
-        ask_identity(false);
-        authority_loaded_ = false;  // the doubt may come from a flushed script cache
-    }
-    if (!is_kill_sent_) kill_former();
-    load_authority();
-    append_authority_read(link_->out(), keys_, authority_scripts_);
-    expect(Kind::authority);
-}
-
-void Driver::act(authority::Settle&& action) {
-    if (!link_) return;
-    append_settle(link_->out(), keys_, authority_scripts_, action);
-    expect(Kind::authority);
-}
-
-void Driver::act(authority::Open&& action) {
-    if (!link_) return;
-    append_open(link_->out(), keys_, authority_scripts_, action);
-    expect(Kind::authority);
-}
-
-void Driver::act(authority::Serve&& action) {
-    if (!link_) return;
+void Driver::serve(Serving&& serving) {
+    if (!is_identified()) return;
     is_serving_ = true;
-    is_settling_ = false;
-    counter_seen_ = action.same_epoch ? std::max(counter_seen_, action.counter) : action.counter;
-    if (!action.same_epoch) {
+    counter_seen_ = serving.same_epoch ? std::max(counter_seen_, serving.counter) : serving.counter;
+    if (serving.clock) {
+        clock_.seed(now(), *serving.clock);
+    } else if (!serving.same_epoch) {
         clock_.rebase();
-        pulse_.reset();  // the first good probe in this epoch opens it
     }
-    if (action.won) {
+    if (serving.is_fresh) is_probed_ = false;  // the first good probe opens
+    if (serving.sweeps) {
         is_sweeping_ = true;
         sweep_cursor_ = sweep_count_ = 0;
         sweep_at_ = now();
     }
-    scripts_ = Scripts(action.record.epoch, action.record.nonce.view());
+    scripts_ = Scripts(serving.epoch, serving.nonce);
     ++load_serial_;
-    if (!action.same_epoch) epoch_serial_ = load_serial_;
+    if (!serving.same_epoch) epoch_serial_ = load_serial_;
     loads_awaited_ = scripts_.append_load_locks(link_->out());
     for (std::size_t i = 0; i < loads_awaited_; ++i) expect(Kind::load_locks);
     if (is_open_) {
@@ -254,51 +188,33 @@ void Driver::act(authority::Serve&& action) {
     }
 }
 
-void Driver::act(authority::StopServing&& action) {
+// Scripts carry epoch and nonce: what executes later than this is either of an epoch that is still
+// the marker's, where it is an attempt like any other, or it is refused.
+void Driver::withdraw() {
     is_serving_ = false;
-    is_settling_ = action.settling;
-    last_error_ = action.reason;
-    close_store(action.reason, action.settling);
-    fail_held(action.reason);
-}
-
-void Driver::act(authority::DropConnection&& action) { drop(action.reason); }
-
-void Driver::act(authority::SaveKnown&& action) {
-    if (surroundings_.save) surroundings_.save(action.known);
-}
-
-void Driver::act(core::Notice&& action) {
-    telemetry::log(level_of(action.level), action.event, options_.name + ": " + action.text);
+    is_open_ = false;
+    is_sweeping_ = false;
+    reloading_ = false;
+    held_.clear();
+    clock_refused_.clear();
+    replicas_.withdraw();
+    for (Pending& pending : pending_) {
+        if (!pending.request) continue;
+        pending.request.reset();
+        pending.kind = Kind::withdrawn;
+    }
+    in_flight_ = 0;
 }
 
 void Driver::try_open() {
-    if (is_open_ || !is_serving_ || loads_awaited_ != 0 || !pulse_.is_up()) return;
+    if (is_open_ || !is_serving_ || loads_awaited_ != 0 || !is_probed_) return;
     is_open_ = true;
-    backoff_.reset();
-    last_error_ = "-";
-    closed_for_.clear();
+    went_well();
     telemetry::log(Level::info,
                    "store.opened",
                    options_.name + " (" + address() + "): epoch " +
                        std::to_string(scripts_.epoch()) + ", Redis " + server_.version);
-    core::StoreOpened opened;
-    opened.tier = "redis";
-    opened.epoch = scripts_.epoch();
-    opened.shared = true;
-    opened.margin = options_.clock_margin;
-    opened.kill_works = kill_works_;
-    sink_.deliver(std::move(opened));
-}
-
-void Driver::close_store(const std::string& reason, bool settling) {
-    if (!is_open_ && reason == closed_for_) return;
-    if (is_open_) {
-        telemetry::log(Level::warning, "store.closed", options_.name + ": " + reason);
-    }
-    is_open_ = false;
-    closed_for_ = reason;
-    sink_.deliver(core::StoreClosed{.reason = options_.name + ": " + reason, .settling = settling});
+    authority_.opened();
 }
 
 }  // namespace latchd::store::redis

@@ -14,36 +14,28 @@
 // former_ until a later one has killed it there.
 namespace latchd::store::redis {
 
-namespace authority = core::authority;
 using telemetry::Level;
-
-std::unique_ptr<Store> make_store(boost::asio::io_context& context,
-                                  Options options,
-                                  Surroundings surroundings,
-                                  Sink& sink) {
-    return std::make_unique<Driver>(context, std::move(options), std::move(surroundings), sink);
-}
 
 Driver::Driver(boost::asio::io_context& context,
                Options options,
-               Surroundings surroundings,
-               Sink& sink)
+               std::function<Time()> boot_now,
+               Sink& sink,
+               Authority& authority)
     : context_(context),
       options_(std::move(options)),
-      surroundings_(std::move(surroundings)),
+      boot_now_(std::move(boot_now)),
       sink_(sink),
+      authority_(authority),
       keys_(options_.cluster),
-      machine_({.settle_grace = options_.settle_grace}, surroundings_.known, names_),
       timer_(context, [this] { on_time(); }),
-      subscriber_(context, options_, surroundings_, keys_, sink),
+      subscriber_(context, options_, boot_now_, keys_, sink),
       backoff_(options_.backoff_min, options_.backoff_max),
-      pulse_(options_.check) {}
+      replicas_(options_.wait_replicas) {}
 
 Driver::~Driver() { stop(); }
 
 void Driver::start() {
     is_running_ = true;
-    subscriber_.start();
     connect();
 }
 
@@ -57,6 +49,7 @@ void Driver::stop() {
     pending_.clear();
     held_.clear();
     clock_refused_.clear();
+    replicas_.withdraw();
     in_flight_ = 0;
 }
 
@@ -72,17 +65,12 @@ Health Driver::health() const {
     health.name = options_.name;
     health.type = "redis";
     health.address = address();
-    health.state = is_open_             ? "up"
-                   : is_settling_       ? "settling"
-                   : last_error_ == "-" ? "starting"
-                                        : "down";
     health.last_error = last_error_;
-    health.checks_ok = pulse_.good_count();
-    health.checks_failed = pulse_.failed_count();
+    health.checks_ok = checks_ok_;
+    health.checks_failed = checks_failed_;
     health.last_check_usec = static_cast<std::uint64_t>(last_round_trip_.count());
     health.in_flight = in_flight_;
     health.connections = (is_connected_ ? 1u : 0u) + (subscriber_.is_listening() ? 1u : 0u);
-    health.epoch = machine_.epoch();
     health.warning = warning();
     return health;
 }
@@ -112,21 +100,24 @@ void Driver::link_replied(resp::Value&& value) {
 
 void Driver::link_idle() { arm(); }
 
-void Driver::link_closed(const std::string& reason, bool) { lost(reason); }
-
-// Closes the connection for what was seen on it.
-void Driver::drop(const std::string& reason) {
-    if (!link_) return;
-    link_->close();
-    lost(reason);
+void Driver::link_closed(const std::string& reason, bool refused) {
+    lost(reason, refused ? Evidence::refused : Evidence::failed);
 }
 
-void Driver::lost(const std::string& reason) {
+void Driver::drop(const std::string& reason, Evidence evidence) {
+    if (!link_) return;
+    link_->close();
+    lost(reason, evidence);
+}
+
+void Driver::lost(const std::string& reason, Evidence evidence) {
     const std::uint64_t sent = link_->sent();
     std::deque<Pending> unanswered = std::move(pending_);
     const bool is_doubtful =
         std::any_of(unanswered.begin(), unanswered.end(), [&](const Pending& pending) {
-            return (pending.request || pending.kind == Kind::authority) && pending.end <= sent;
+            const bool may_write = pending.request || pending.kind == Kind::authority ||
+                                   pending.kind == Kind::withdrawn;
+            return may_write && pending.end <= sent;
         });
     if (is_doubtful && client_id_ != 0) {
         former_.push_back({server_.identity.run_id, client_id_});
@@ -140,12 +131,18 @@ void Driver::lost(const std::string& reason) {
                        "store.connection_lost",
                        options_.name + " (" + address() + "): " + reason + "; connecting again");
     }
-    tell(authority::ConnectionLost{reason});
+    authority_.connection_lost(reason, evidence);
+    hand_out(replicas_.ended());
     fail_unanswered(std::move(unanswered), sent);
     fail_held(reason);
     if (!is_running_) return;
-    connect_at_ = now() + backoff_.next(names_.draw_number());
+    connect_at_ = now() + backoff_.next(random_.draw_number());
     arm();
+}
+
+void Driver::went_well() {
+    backoff_.reset();
+    last_error_ = "-";
 }
 
 void Driver::forget_link() {
@@ -157,7 +154,6 @@ void Driver::forget_link() {
     client_id_ = 0;
     former_.insert(former_.end(), killing_.begin(), killing_.end());
     killing_.clear();
-    is_kill_sent_ = false;
     authority_loaded_ = false;
     loads_awaited_ = 0;
     is_serving_ = false;
@@ -165,7 +161,7 @@ void Driver::forget_link() {
     probe_awaited_ = 0;
     late_probes_ = 0;
     sweep_awaited_ = false;
-    pulse_.reset();
+    is_probed_ = false;
 }
 
 void Driver::fail_unanswered(std::deque<Pending>&& pending, std::uint64_t sent) {
@@ -192,6 +188,8 @@ void Driver::dispatch(Pending&& pending, resp::Value&& value) {
         case Kind::greeting:
             return greeted(value);
         case Kind::wish:
+            return wish_answered(value);
+        case Kind::withdrawn:
             return;
         case Kind::client_id:
             client_id_ = value.integer;
@@ -204,7 +202,11 @@ void Driver::dispatch(Pending&& pending, resp::Value&& value) {
         case Kind::load_locks:
             return script_loaded(pending.kind, value);
         case Kind::authority:
-            return authority_answered(value);
+            return authority_.answered(value);
+        case Kind::probe_write:
+            write_refused_.reset();
+            if (value.is(resp::Value::Type::error)) write_refused_ = read_error(value.string);
+            return;
         case Kind::probe:
             return probe_answered(pending, value);
         case Kind::eviction:
@@ -212,6 +214,8 @@ void Driver::dispatch(Pending&& pending, resp::Value&& value) {
         case Kind::operation:
         case Kind::list:
             return answered(std::move(pending), value);
+        case Kind::wait:
+            return waited(pending, value);
         case Kind::scan:
             return scanned(std::move(pending), value);
         case Kind::sweep_scan:
@@ -251,7 +255,6 @@ void Driver::on_time() {
     }
     if (probe_awaited_ != 0 && at - probe_sent_ >= options_.check.timeout) probe_timed_out();
     if (probe_at_ && at >= *probe_at_) send_probe();
-    if (const auto due = machine_.next_deadline(); due && at >= *due) tell(authority::TimeCame{});
     if (is_sweeping_ && !sweep_awaited_ && at >= sweep_at_) sweep_on();
     arm();
 }
@@ -267,7 +270,6 @@ void Driver::arm() {
     if (!held_.empty()) consider(held_.front()->submitted + options_.operation_timeout);
     if (probe_awaited_ != 0) consider(probe_sent_ + options_.check.timeout);
     consider(probe_at_);
-    consider(machine_.next_deadline());
     if (is_sweeping_ && !sweep_awaited_ && is_open_) consider(sweep_at_);
     if (due) timer_.arm(now(), due);
 }

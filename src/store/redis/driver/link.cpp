@@ -175,10 +175,15 @@ void Link::received(std::size_t count) {
 void Link::flush_soon() {
     if (flush_posted_ || wait_write_) return;
     flush_posted_ = true;
-    asio::post(context_, [self = shared_from_this()] {
-        self->flush_posted_ = false;
-        self->flush();
-    });
+    asio::post(context_, [self = shared_from_this()] { self->leave(); });
+}
+
+void Link::leave() {
+    // While flush_posted_: what is appended now asks for no further flush.
+    flush_posted_ = true;
+    if (user_ && is_open_) user_->link_flushing();
+    flush_posted_ = false;
+    flush();
 }
 
 void Link::flush() {
@@ -203,7 +208,7 @@ void Link::wait_writable() {
     socket_.async_wait(asio::socket_base::wait_write,
                        [self = shared_from_this()](const error_code& error) {
                            self->wait_write_ = false;
-                           if (!error) self->flush();
+                           if (!error) self->leave();
                        });
 }
 

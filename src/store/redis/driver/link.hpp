@@ -31,6 +31,8 @@ public:
         virtual ~User() = default;
         virtual void link_opened() = 0;
         virtual void link_replied(resp::Value&& value) = 0;
+        // What was appended in this turn is about to leave: the last moment to append to it.
+        virtual void link_flushing() {}
         // All replies that came are handed out; more will be read.
         virtual void link_idle() = 0;
         // `refused`: the server's host said no, so nobody listens there.
@@ -68,6 +70,7 @@ private:
     void arm(const char* waiting_for);
     void read();
     void received(std::size_t count);
+    void leave();
     void flush();
     void wait_writable();
     void fail(const std::string& reason, bool refused = false);

@@ -33,15 +33,18 @@ enum class Kind : std::uint8_t {
     identity,        // one of the parts of INFO
     kill,            // CLIENT KILL of a former connection, or to see whether it may be done
     load_authority,  // SCRIPT LOAD
-    authority,       // read, settle, open
+    authority,       // what the authority asked
     load_locks,      // SCRIPT LOAD
+    probe_write,     // the first half of a probe while nothing is served
     probe,
     eviction,  // INFO stats
     operation,
+    wait,  // for replicas
     scan,  // the first half of a List
     list,  // its second half
     sweep_scan,
     sweep,
+    withdrawn,  // an operation that nobody waits for any more
 };
 
 struct Pending {
@@ -50,6 +53,7 @@ struct Pending {
     bool is_last = false;      // identity: the set is complete
     std::uint32_t load = 0;    // how many loads of scripts went before
     std::uint32_t number = 0;  // of a probe
+    bool is_guarded = false;   // probe: by the script of the served epoch
     std::uint64_t end = 0;     // position in the stream after its last byte
     Time sent{};
     std::unique_ptr<Request> request;

@@ -18,7 +18,6 @@
 // in a row end the connection: a slow server is not a dead one.
 namespace latchd::store::redis {
 
-namespace authority = core::authority;
 using telemetry::Level;
 
 namespace {
@@ -41,15 +40,24 @@ std::optional<std::uint64_t> info_number(std::string_view info, std::string_view
 
 void Driver::send_probe() {
     probe_at_.reset();
-    if (!link_ || !is_identified_ || !is_serving_) return;
+    if (!is_identified()) return;
     ask_identity(true);
+    authority_.probing();
+    std::string& out = link_->out();
     if (policy_warned_) {
-        resp::append_command(link_->out(), {"INFO", "stats"});
+        resp::append_command(out, {"INFO", "stats"});
         expect(Kind::eviction).is_patient = true;
     }
-    append_probe(link_->out(), target());
+    if (is_serving_) {
+        append_probe(out, target());
+    } else {
+        append_plain_write(out, keys_);
+        expect(Kind::probe_write).is_patient = true;
+        append_plain_time(out);
+    }
     Pending& pending = expect(Kind::probe);
     pending.is_patient = true;
+    pending.is_guarded = is_serving_;
     pending.number = ++probe_number_;
     probe_awaited_ = probe_number_;
     probe_sent_ = pending.sent;
@@ -57,51 +65,63 @@ void Driver::send_probe() {
 
 void Driver::probe_answered(const Pending& pending, const resp::Value& value) {
     const bool is_awaited = pending.number == probe_awaited_;
-    if (is_awaited) probe_awaited_ = 0;
+    if (is_awaited) {
+        probe_awaited_ = 0;
+        probe_at_ = now() + authority_.probe_interval();
+    }
     late_probes_ = 0;
-    if (!is_serving_ || pending.load < epoch_serial_) return;  // of a former epoch
-    auto answer = read_probe(value);
+    const bool is_of_epoch = is_serving_ && pending.load >= epoch_serial_;
+    if (pending.is_guarded && !is_of_epoch) return;
+    auto answer = pending.is_guarded ? read_probe(value) : read_plain_time(value);
+    if (!pending.is_guarded && write_refused_) answer = *std::exchange(write_refused_, {});
     if (auto* refusal = std::get_if<Refusal>(&answer)) {
-        if (is_awaited) probe_at_ = now() + pulse_.interval();
-        switch (refusal->cause) {
-            case Cause::marker:
-                return tell(authority::Doubted{authority::Doubted::Kind::stale});
-            case Cause::script_missing:
-                if (pending.load != load_serial_) return;  // loaded meanwhile
-                return tell(authority::Doubted{authority::Doubted::Kind::unknown_script});
-            case Cause::role:
-            case Cause::loading:
-                return drop(refusal->text);
-            default:
-                if (is_awaited) probe_failed(with_missing_rule(refusal->text, user()), false);
-                return;
-        }
+        return probe_refused(pending, *refusal, is_awaited);
     }
     const auto& probed = std::get<Probed>(answer);
-    counter_seen_ = std::max(counter_seen_, probed.counter);
-    measure(pending, probed);
-    resend_clock_refused();
-    if (is_awaited && is_serving_) {
-        const auto change = pulse_.good();
-        probe_at_ = now() + pulse_.interval();
-        if (change == Pulse::Change::up) try_open();
+    measure(pending, probed.server_ms);
+    ProbeSeen seen{pending.sent, now(), core::authority::StoreMs{probed.server_ms}, std::nullopt};
+    if (pending.is_guarded) {
+        counter_seen_ = std::max(counter_seen_, probed.counter);
+        seen.counter = probed.counter;
+        resend_clock_refused();
     }
-    tell(authority::CounterSeen{probed.counter});
+    if (is_awaited && (is_serving_ || !pending.is_guarded)) {
+        ++checks_ok_;
+        is_probed_ = true;
+        if (pending.is_guarded) try_open();
+    }
+    authority_.probed(seen);
+    if (is_awaited && probe_at_) probe_at_ = now() + authority_.probe_interval();
 }
 
-void Driver::measure(const Pending& pending, const Probed& probed) {
-    using Verdict = authority::ClockOffset::Verdict;
+void Driver::probe_refused(const Pending& pending, const Refusal& refusal, bool is_awaited) {
+    switch (refusal.cause) {
+        case Cause::marker:
+            return authority_.doubted(Doubt::stale);
+        case Cause::script_missing:
+            if (pending.load != load_serial_) return;  // loaded meanwhile
+            return authority_.doubted(Doubt::unknown_script);
+        case Cause::role:
+        case Cause::loading:
+            return drop(refusal.text);
+        default:
+            if (is_awaited) {
+                probe_failed(
+                    with_missing_rule(refusal.text, user()), evidence_of(refusal.cause), false);
+            }
+    }
+}
+
+void Driver::measure(const Pending& pending, std::int64_t server_ms) {
+    using Verdict = core::authority::ClockOffset::Verdict;
     const Time received = now();
     last_round_trip_ = received - pending.sent;
-    const auto verdict = clock_.add(pending.sent, received, authority::StoreMs{probed.server_ms});
+    const auto verdict = clock_.add(pending.sent, received, core::authority::StoreMs{server_ms});
     if (verdict != Verdict::steady) {
         const std::string off = std::to_string(to_ms(clock_.last_deviation()));
         telemetry::log(Level::warning,
                        "store.clock",
                        options_.name + ": the server's clock is off by " + off + " ms");
-        if (verdict == Verdict::jumped) {
-            tell(authority::ClockJumped{"the server's clock moved by " + off + " ms"});
-        }
     }
     if (clock_.is_too_far() && !far_warned_) {
         telemetry::log(Level::warning,
@@ -118,15 +138,16 @@ void Driver::probe_timed_out() {
     ++late_probes_;
     probe_failed(
         "no answer to a probe within " + std::to_string(to_ms(options_.check.timeout)) + " ms",
+        Evidence::failed,
         true);
 }
 
-void Driver::probe_failed(const std::string& reason, bool is_late) {
+void Driver::probe_failed(const std::string& reason, Evidence evidence, bool is_late) {
     last_error_ = reason;
-    const auto change = pulse_.failed();
-    probe_at_ = now() + pulse_.interval();
-    if (is_late && late_probes_ >= options_.check.fall) return drop(reason);
-    if (change == Pulse::Change::down || !pulse_.is_up()) close_store(reason, false);
+    ++checks_failed_;
+    probe_at_ = now() + authority_.probe_interval();
+    if (is_late && late_probes_ >= options_.check.fall) return drop(reason, evidence);
+    authority_.probe_failed(reason, evidence);
 }
 
 std::string Driver::warning() const {
@@ -135,9 +156,14 @@ std::string Driver::warning() const {
         text = "maxmemory-policy " + server_.maxmemory_policy + " may drop locks";
         if (evicted_ != 0) text += ", " + std::to_string(evicted_) + " keys evicted";
     }
-    if (far_warned_) {
-        if (!text.empty()) text += "; ";
-        text += "round trips over 100 ms, the clock goes unchecked";
+    const auto add = [&text](const std::string& more) {
+        text += (text.empty() ? "" : "; ") + more;
+    };
+    if (far_warned_) add("round trips over 100 ms, the clock goes unchecked");
+    if (replicas_.unconfirmed() != 0) {
+        add(std::to_string(replicas_.unconfirmed()) + " writes without the word of " +
+            std::to_string(replicas_.wanted()) +
+            (replicas_.are_missing() ? " replicas, which are missing" : " replicas"));
     }
     return text;
 }

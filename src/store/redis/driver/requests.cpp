@@ -4,6 +4,9 @@
 #include "access.hpp"
 #include "driver.hpp"
 
+#include <latchd/resp/command_writer.hpp>
+#include <latchd/telemetry/log.hpp>
+
 #include <algorithm>
 #include <utility>
 #include <variant>
@@ -15,18 +18,30 @@
 // all that was sent before is answered, and the order of submission stays.
 namespace latchd::store::redis {
 
-namespace authority = core::authority;
-
 namespace {
 
+// Of what a stepped clock may cost, strict resources get the smaller share (design section 5,
+// rule 9).
+constexpr Duration strict_window = std::chrono::milliseconds(200);
 constexpr std::uint8_t reloads_max = 3;  // for one operation: somebody flushes all the time
+// WAIT holds up what comes behind it on the connection: far below what makes that late.
+constexpr int waits_per_timeout = 5;
 
-struct KeyOf {
-    LockKey operator()(const core::List&) const { return {}; }
-    LockKey operator()(const core::Restore& restore) const { return restore.record.key; }
+bool is_write(const core::Operation& operation) {
+    return !std::holds_alternative<core::Inspect>(operation) &&
+           !std::holds_alternative<core::List>(operation);
+}
+
+struct IsStrict {
+    bool operator()(const core::Acquire& acquire) const { return acquire.strict; }
+    bool operator()(const core::Renew& renew) const { return renew.strict; }
+    bool operator()(const core::Restore& restore) const { return restore.strict; }
+    bool operator()(const core::Release& release) const {
+        return release.then && release.then->strict;
+    }
     template <class Operation>
-    LockKey operator()(const Operation& operation) const {
-        return operation.key;
+    bool operator()(const Operation&) const {
+        return false;
     }
 };
 
@@ -55,13 +70,14 @@ void Driver::submit(core::OperationId id, core::Operation&& operation) {
     if (was_idle) arm();
 }
 
-Guard Driver::guard() {
+Guard Driver::guard(bool is_strict) {
     Guard guard;
     guard.counter_seen = counter_seen_;
     if (const auto expected = clock_.expected(now())) {
         guard.expected_ms = static_cast<std::int64_t>(*expected);
     }
-    guard.window = options_.clock_window;
+    guard.window =
+        is_strict ? std::min(strict_window, options_.clock_window) : options_.clock_window;
     return guard;
 }
 
@@ -71,22 +87,57 @@ void Driver::send(std::unique_ptr<Request> request) {
         kind = Kind::scan;
         append_scan(link_->out(), keys_, *list);
     } else {
-        append_operation(link_->out(), target(), request->operation);
+        const bool is_strict = std::visit(IsStrict{}, request->operation);
+        append_operation(link_->out(), target(is_strict), request->operation);
     }
+    if (is_write(request->operation)) replicas_.written(now());
     expect(kind).request = std::move(request);
+}
+
+void Driver::link_flushing() {
+    if (!replicas_.begin()) return;
+    const Duration limit = options_.operation_timeout / waits_per_timeout;
+    resp::append_command(
+        link_->out(), {"WAIT", std::to_string(replicas_.wanted()), std::to_string(to_ms(limit))});
+    expect(Kind::wait);
+}
+
+void Driver::waited(const Pending& pending, const resp::Value& value) {
+    const bool is_known = value.is(resp::Value::Type::integer);
+    const bool were_missing = replicas_.are_missing();
+    if (is_known && value.integer >= replicas_.wanted()) {
+        hand_out(replicas_.confirmed(pending.end));
+        if (were_missing) {
+            telemetry::log(telemetry::Level::info,
+                           "store.replicas_confirm",
+                           options_.name + ": replicas confirm writes again");
+        }
+    } else {
+        hand_out(replicas_.missed(now(), is_known));
+        if (!were_missing) {
+            telemetry::log(telemetry::Level::warning,
+                           "store.replicas_missing",
+                           options_.name + ": " +
+                               (is_known ? std::to_string(value.integer) + " replicas of " +
+                                               std::to_string(replicas_.wanted()) +
+                                               " confirm writes; locks are granted all the same"
+                                         : with_missing_rule(value.string, user())));
+        }
+    }
+    if (link_ && replicas_.is_due()) link_->flush_soon();
 }
 
 void Driver::answered(Pending&& pending, const resp::Value& value) {
     Request& request = *pending.request;
     const auto* list = std::get_if<core::List>(&request.operation);
     Answer answer = list ? read_list(keys_, request.redis_keys, list->pattern, value)
-                         : read_operation(std::visit(KeyOf{}, request.operation), value);
+                         : read_operation(request.operation, value);
     if (auto* refusal = std::get_if<Refusal>(&answer)) {
         return refused(std::move(pending), std::move(*refusal));
     }
     auto& good = std::get<Answered>(answer);
     if (list) good.reply.cursor = request.cursor;
-    deliver(request, std::move(good));
+    deliver(pending, std::move(good));
 }
 
 void Driver::scanned(Pending&& pending, const resp::Value& value) {
@@ -102,18 +153,35 @@ void Driver::scanned(Pending&& pending, const resp::Value& value) {
         Answered none;
         none.reply.reply.status = core::Status::listed;
         none.reply.cursor = request->cursor;
-        return deliver(*request, std::move(none));
+        pending.request = std::move(request);
+        return deliver(pending, std::move(none));
     }
     if (!is_open_) return fail(*request, core::Failure::unsent, last_error_);
     append_list(link_->out(), target(), request->redis_keys);
     expect(Kind::list).request = std::move(request);
 }
 
-void Driver::deliver(const Request& request, Answered&& answer) {
+void Driver::deliver(const Pending& pending, Answered&& answer) {
+    const Request& request = *pending.request;
     const std::uint32_t shown = counter_shown(answer.reply, scripts_.epoch());
     counter_seen_ = std::max(counter_seen_, shown);
+    if (is_write(request.operation)) {
+        if (replicas_.holds_back()) {
+            return replicas_.keep({pending.end, request.id, std::move(answer.reply)});
+        }
+        if (replicas_.are_missing()) replicas_.passed_unconfirmed();
+    }
+    hand_out(request.id, std::move(answer.reply));
+}
+
+void Driver::hand_out(core::OperationId id, core::OperationReply&& reply) {
     --in_flight_;
-    sink_.deliver(core::StoreReplied{request.id, std::move(answer.reply)});
+    sink_.deliver(core::StoreReplied{id, std::move(reply)});
+}
+
+// Whoever is told may submit more, or end the connection: these are his already.
+void Driver::hand_out(std::vector<Replicas::Kept>&& kept) {
+    for (Replicas::Kept& each : kept) hand_out(each.id, std::move(each.reply));
 }
 
 void Driver::fail(const Request& request, core::Failure failure, const std::string& text) {
@@ -127,7 +195,7 @@ void Driver::refused(Pending&& pending, Refusal&& refusal) {
     switch (refusal.cause) {
         case Cause::marker:
             fail(request, core::Failure::stale, refusal.text);
-            if (is_current) tell(authority::Doubted{authority::Doubted::Kind::stale});
+            if (is_current) authority_.doubted(Doubt::stale);
             return;
         case Cause::script_missing:
             if (is_current && is_open_ && request.reloads < reloads_max) {
@@ -164,7 +232,7 @@ void Driver::hold(Pending&& pending) {
         held_.begin(), held_.end(), [](const auto& request) { return request->reloads == 0; });
     held_.insert(at, std::move(pending.request));
     reloading_ = true;
-    if (is_first) tell(authority::Doubted{authority::Doubted::Kind::unknown_script});
+    if (is_first) authority_.doubted(Doubt::unknown_script);
 }
 
 void Driver::resend_held() {

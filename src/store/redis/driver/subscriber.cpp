@@ -22,12 +22,12 @@ constexpr Duration silence_max = std::chrono::seconds(3);
 
 Subscriber::Subscriber(boost::asio::io_context& context,
                        const Options& options,
-                       const Surroundings& surroundings,
+                       const std::function<Time()>& boot_now,
                        const Keys& keys,
                        Sink& sink)
     : context_(context),
       options_(options),
-      surroundings_(surroundings),
+      boot_now_(boot_now),
       keys_(keys),
       sink_(sink),
       timer_(context, [this] { on_time(); }),
@@ -36,6 +36,7 @@ Subscriber::Subscriber(boost::asio::io_context& context,
 Subscriber::~Subscriber() { stop(); }
 
 void Subscriber::start() {
+    if (is_running_) return;
     is_running_ = true;
     connect();
 }
@@ -51,14 +52,14 @@ void Subscriber::stop() {
 void Subscriber::connect() {
     connect_at_.reset();
     confirmed_ = 0;
-    heard_ = asked_ = surroundings_.boot_now();
+    heard_ = asked_ = boot_now_();
     link_ = std::make_shared<Link>(context_, options_, static_cast<Link::User&>(*this));
     link_->open();
     arm();
 }
 
 void Subscriber::link_opened() {
-    heard_ = surroundings_.boot_now();
+    heard_ = boot_now_();
     std::string& out = link_->out();
     if (!options_.password.empty()) {
         if (options_.username.empty()) {
@@ -73,7 +74,7 @@ void Subscriber::link_opened() {
 }
 
 void Subscriber::link_replied(resp::Value&& value) {
-    heard_ = surroundings_.boot_now();
+    heard_ = boot_now_();
     if (value.is(resp::Value::Type::error)) {
         const std::string user = options_.username.empty() ? "default" : options_.username;
         const std::string reason = with_missing_rule(value.string, user);
@@ -106,13 +107,14 @@ void Subscriber::lost(const std::string& reason) {
     link_.reset();
     confirmed_ = 0;
     if (!is_running_) return;
-    connect_at_ = surroundings_.boot_now() + backoff_.next(random_.draw_number());
+    sink_.deliver(core::MessagesLost{});
+    connect_at_ = boot_now_() + backoff_.next(random_.draw_number());
     arm();
 }
 
 void Subscriber::on_time() {
     if (!is_running_) return;
-    const Time now = surroundings_.boot_now();
+    const Time now = boot_now_();
     if (connect_at_) {
         if (now >= *connect_at_) connect();
     } else if (link_ && now - heard_ >= silence_max) {
@@ -127,7 +129,7 @@ void Subscriber::on_time() {
 }
 
 void Subscriber::arm() {
-    const Time now = surroundings_.boot_now();
+    const Time now = boot_now_();
     timer_.arm(now, connect_at_ ? *connect_at_ : now + ask_every / 2);
 }
 

@@ -3,15 +3,16 @@
 #pragma once
 
 #include "../dialect/keys.hpp"
+#include "backoff.hpp"
 #include "link.hpp"
-#include "pulse.hpp"
 
 #include <latchd/runtime/deadline.hpp>
 #include <latchd/runtime/random.hpp>
 #include <latchd/store/port.hpp>
-#include <latchd/store/redis/store.hpp>
+#include <latchd/store/redis/options.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,7 +27,7 @@ class Subscriber final : private Link::User {
 public:
     Subscriber(boost::asio::io_context& context,
                const Options& options,
-               const Surroundings& surroundings,
+               const std::function<Time()>& boot_now,
                const Keys& keys,
                Sink& sink);
     ~Subscriber() override;
@@ -48,7 +49,7 @@ private:
 
     boost::asio::io_context& context_;
     const Options& options_;
-    const Surroundings& surroundings_;
+    const std::function<Time()>& boot_now_;
     const Keys& keys_;
     Sink& sink_;
     runtime::RandomNames random_;
