@@ -1,10 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The latchd authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <latchd/core/authority/epoch.hpp>
-#include <latchd/core/lock/table.hpp>
-#include <latchd/store/local/store.hpp>
-#include <latchd/telemetry/log.hpp>
+#include "embedded.hpp"
 
 #include <utility>
 
@@ -14,70 +11,30 @@ namespace {
 class LocalStore final : public Store {
 public:
     LocalStore(Options options, Sink& sink)
-        : options_(std::move(options)), sink_(sink), table_(options_.epoch, options_.counter) {}
+        : options_(std::move(options)), sink_(sink), embedded_(options_) {}
 
     void start() override {
-        const Time now = options_.boot_now();
-        // Here and not by the node alone: a lock in its DELAY has no lease that a node restores.
-        for (core::GrantRecord& record : options_.records) {
-            (void)table_.apply(now, core::Restore{std::move(record), true});
-        }
-        options_.records.clear();
+        embedded_.start();
         is_open_ = true;
-        telemetry::log(telemetry::Level::info,
-                       "store.opened",
-                       "the embedded table, epoch " + std::to_string(table_.epoch()) + ", " +
-                           std::to_string(table_.size()) + " locks of the former process");
-        open();
+        sink_.deliver(embedded_.opening());
     }
 
     void stop() override { is_open_ = false; }
 
     void submit(core::OperationId id, core::Operation&& operation) override {
         if (!is_open_) return;
-        ++operations_;
-        sink_.deliver(core::StoreReplied{id, table_.apply(options_.boot_now(), operation)});
+        sink_.deliver(core::StoreReplied{id, embedded_.apply(options_.boot_now(), operation)});
         // Other nodes of this table don't exist: nobody is left to tell.
-        (void)table_.take_told();
-        if (table_.counter() >= core::authority::counter_full) next_epoch();
+        (void)embedded_.table().take_told();
+        if (embedded_.begin_next_epoch()) sink_.deliver(embedded_.opening());
     }
 
-    [[nodiscard]] Health health() const override {
-        Health health;
-        health.name = options_.name;
-        health.type = "local";
-        health.address = "embedded";
-        health.state = is_open_ ? "up" : "down";
-        health.checks_ok = operations_;
-        health.connections = 0;
-        health.epoch = table_.epoch();
-        return health;
-    }
+    [[nodiscard]] Health health() const override { return embedded_.health(is_open_); }
 
 private:
-    void open() {
-        core::StoreOpened opened;
-        opened.tier = "local";
-        opened.epoch = table_.epoch();
-        opened.shared = false;
-        sink_.deliver(std::move(opened));
-    }
-
-    // Fences go on rising under the next epoch's number; the locks stay as they are.
-    void next_epoch() {
-        const Epoch next = table_.epoch() + 1;
-        if (options_.save_epoch) options_.save_epoch(next);
-        table_.begin_epoch(next);
-        telemetry::log(telemetry::Level::notice,
-                       "store.epoch",
-                       "the fence counter is used up; epoch " + std::to_string(next) + " begins");
-        open();
-    }
-
     Options options_;
     Sink& sink_;
-    core::Table table_;
-    std::uint64_t operations_ = 0;
+    Embedded embedded_;
     bool is_open_ = false;
 };
 

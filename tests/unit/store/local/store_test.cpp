@@ -103,6 +103,41 @@ TEST(LocalStore, holds_what_the_former_process_granted_under_its_old_fence) {
     EXPECT_EQ(f.acquire(*store, "2").status, core::Status::granted);
 }
 
+TEST(LocalStore, bars_what_was_cancelled_at_the_former_process_and_keeps_what_is_at_this_one) {
+    Fixture f;
+    Options options = f.options(0);
+    const LockKey one{ResourceName("a"), LockId("1")};
+    const LockKey two{ResourceName("a"), LockId("2")};
+    options.cancelled.push_back({one, RequestId("request 1"), std::chrono::seconds(90)});
+    // The record that the process did not come to drop.
+    core::GrantRecord record;
+    record.key = one;
+    record.holds.push_back({Token("old"), RequestId("request 1"), {{9, 9}}, {}});
+    record.fence = make_fence(6, 100);
+    record.ttl = record.left = std::chrono::seconds(10);
+    options.records.push_back(record);
+    std::vector<core::CancelledRequest> kept;
+    options.keep_cancelled = [&](const core::CancelledRequest& each, Time now) {
+        EXPECT_EQ(now, f.now);
+        kept.push_back(each);
+    };
+    const auto store = make_store(std::move(options), f.heard);
+    store->start();
+    EXPECT_EQ(f.acquire(*store, "1").status, core::Status::cancelled);
+    EXPECT_TRUE(kept.empty()) << "it is kept already";
+    store->submit(core::OperationId{100}, core::Inspect{one});
+    EXPECT_EQ(f.heard.last<core::StoreReplied>().reply.reply.status, core::Status::not_held);
+
+    const Duration bar = std::chrono::seconds(120);
+    store->submit(core::OperationId{101},
+                  core::Cancel{two, RequestId("request 2"), NodeName("n"), bar});
+    EXPECT_EQ(kept, (std::vector<core::CancelledRequest>{{two, RequestId("request 2"), bar}}));
+    EXPECT_EQ(f.acquire(*store, "2").status, core::Status::cancelled);
+    f.now += std::chrono::seconds(90);
+    EXPECT_EQ(f.acquire(*store, "1").status, core::Status::granted);
+    EXPECT_EQ(f.acquire(*store, "2").status, core::Status::cancelled);
+}
+
 TEST(LocalStore, begins_the_next_epoch_when_its_counter_is_used_up) {
     Fixture f;
     const auto store = make_store(f.options(core::authority::counter_full - 2), f.heard);

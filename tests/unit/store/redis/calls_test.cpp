@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calls.hpp"
 
-#include "authority.hpp"
 #include "identity.hpp"
 #include "record_json.hpp"
 
@@ -69,6 +68,7 @@ protected:
     Keys keys_{"shop"};
     Scripts scripts_{178'000, "nonce"};
     const std::string lock_ = "shop:lock:r:1";
+    const std::string queue_ = "shop:queue:{shop:lock:r:1}:178000";
     const std::string bar_ = "shop:bar:{shop:lock:r:1}:q";
     const std::vector<std::string> acquire_ = {
         R"({"token":"t","fence":)",
@@ -82,7 +82,8 @@ protected:
 };
 
 TEST_F(RedisCalls, round_leases_down_and_delays_up) {
-    EXPECT_EQ(call(acquire()), joined(head(Script::acquire, {lock_, bar_}, true), acquire_));
+    EXPECT_EQ(call(acquire()),
+              joined(head(Script::acquire, {lock_, queue_, bar_}, true), acquire_));
 }
 
 TEST_F(RedisCalls, never_ask_for_a_time_of_zero_where_it_would_mean_none) {
@@ -93,13 +94,16 @@ TEST_F(RedisCalls, never_ask_for_a_time_of_zero_where_it_would_mean_none) {
     wish.join_only = true;
     wish.renew_max = 0xffffffff;
     const auto arguments = call(wish);
-    ASSERT_EQ(arguments.size(), 13u);
-    const std::string& body = arguments[10];
+    ASSERT_EQ(arguments.size(), 14u);
+    const std::string& body = arguments[11];
     EXPECT_TRUE(body.starts_with(R"(,"lease_ms":1,)")) << body;
     EXPECT_NE(body.find(R"("ttl_ms":1,"hard_ms":1,)"), std::string::npos) << body;
     EXPECT_NE(body.find(R"("renew_max":4294967295,)"), std::string::npos) << body;
-    EXPECT_EQ(arguments[11], "3");
-    EXPECT_EQ(arguments[12], "jk");
+    EXPECT_EQ(arguments[12], "3");
+    EXPECT_EQ(arguments[13], "jk");
+    wish.waits = true;
+    wish.join_only = false;
+    EXPECT_EQ(call(wish).back(), "kw");
     core::Renew renew{wish.key, wish.token, wish.node, microseconds(1), true};
     EXPECT_EQ(call(renew), joined(head(Script::renew, {lock_}, true), {"t", "n", "1", "1"}));
     renew.ttl.reset();
@@ -109,20 +113,24 @@ TEST_F(RedisCalls, never_ask_for_a_time_of_zero_where_it_would_mean_none) {
 TEST_F(RedisCalls, check_the_clock_only_where_something_may_be_granted) {
     const core::Acquire wish = acquire();
     core::Release release{wish.key, wish.token, wish.node, std::nullopt};
-    EXPECT_EQ(call(release), joined(head(Script::release, {lock_}, false), release_));
+    EXPECT_EQ(call(release), joined(head(Script::release, {lock_, queue_}, false), release_));
     release.then = wish;
-    EXPECT_EQ(call(release),
-              joined(joined(head(Script::release, {lock_, bar_}, true), release_), acquire_));
+    const auto timed = joined(head(Script::release, {lock_, queue_, bar_}, true), release_);
+    EXPECT_EQ(call(release), joined(joined(timed, acquire_), {""}));
+    release.yields = true;
+    EXPECT_EQ(call(release), joined(joined(timed, acquire_), {"y"}));
+    EXPECT_EQ(call(core::StepOut{wish.key, wish.node}),
+              joined(head(Script::step_out, {lock_, queue_}, false), {"n"}));
     core::Undo undo{wish.key, wish.request, wish.attempt, wish.node, std::nullopt};
-    EXPECT_EQ(
-        call(undo),
-        joined(head(Script::undo, {lock_, bar_}, false), {"q", "9007199254740991.3", "n", "0"}));
+    EXPECT_EQ(call(undo),
+              joined(head(Script::undo, {lock_, queue_, bar_}, false),
+                     {"q", "9007199254740991.3", "n", "0"}));
     undo.tombstone = microseconds(1);
     EXPECT_EQ(call(undo).back(), "1");
     EXPECT_EQ(call(core::Cancel{wish.key, wish.request, wish.node, milliseconds(120'000)}),
-              joined(head(Script::cancel, {lock_, bar_}, false), {"q", "n", "120000"}));
+              joined(head(Script::cancel, {lock_, queue_, bar_}, false), {"q", "n", "120000"}));
     EXPECT_EQ(call(core::Force{wish.key, wish.node, std::nullopt}),
-              joined(head(Script::force, {lock_}, false), {"n", ""}));
+              joined(head(Script::force, {lock_, queue_}, false), {"n", ""}));
     EXPECT_EQ(call(core::Force{wish.key, wish.node, make_fence(178'000, 5)}).back(),
               std::to_string(make_fence(178'000, 5)));
     EXPECT_EQ(call(core::Inspect{wish.key}), head(Script::inspect, {lock_}, false));
@@ -149,6 +157,9 @@ TEST_F(RedisCalls, carry_a_record_of_any_bytes_to_restore) {
     record.delay = microseconds(1'500);
     record.version = 4;
     auto arguments = call(core::Restore{record, true});
+    EXPECT_EQ(arguments.at(2), "4") << "marker, lock, and a bar of each hold";
+    EXPECT_EQ(arguments.at(5), keys_.bar(record.key, record.holds[0].request));
+    EXPECT_EQ(arguments.at(6), keys_.bar(record.key, record.holds[1].request));
     EXPECT_EQ(arguments.back(), "1");
     EXPECT_EQ(arguments[arguments.size() - 2],
               "{\"fence\":\"764504178688005\",\"passed_ms\":7000,\"lease_ms\":6998,\"delay_ms\":2,"
@@ -163,48 +174,11 @@ TEST_F(RedisCalls, carry_a_record_of_any_bytes_to_restore) {
     EXPECT_NE(arguments[arguments.size() - 2].find("\"hard_ms\":8000,"), std::string::npos);
 }
 
-TEST_F(RedisCalls, of_the_authority_name_what_they_expect) {
-    core::authority::Record record;
-    record.uuid = core::authority::ClusterUuid("u");
-    record.epoch = 5;
-    record.nonce = core::authority::Nonce("n");
-    record.store = {"run", core::authority::Role::master, "replid", "replid2"};
-    record.reason = "why";
-    std::string out;
-    append_settle(out, keys_, scripts_, {std::nullopt, record});
-    const std::string digest(scripts_.digest(Script::authority_settle));
-    EXPECT_EQ(arguments_of(out),
-              (std::vector<std::string>{"EVALSHA",
-                                        digest,
-                                        "2",
-                                        "shop:latchd:record",
-                                        "shop:latchd:marker",
-                                        "",
-                                        "",
-                                        "",
-                                        "u",
-                                        "5",
-                                        "n",
-                                        "run",
-                                        "replid",
-                                        "replid2",
-                                        "why"}));
-    out.clear();
-    append_open(out,
-                keys_,
-                scripts_,
-                {record, core::authority::Marker{record.uuid, 4, record.nonce, "r", 9}, record, 8});
-    const auto arguments = arguments_of(out);
-    EXPECT_EQ(arguments.size(), 17u);
-    EXPECT_EQ(arguments[7], "4");
-    EXPECT_EQ(arguments.back(), "8");
-}
-
 TEST(RedisScriptTexts, differ_by_epoch_and_nonce_except_the_authority_s) {
     const Scripts one(1, "a");
     for (std::size_t i = 0; i < script_count; ++i) {
         const auto script = static_cast<Script>(i);
-        const bool is_bound = script < Script::authority_read;
+        const bool is_bound = script < Script::marker_set;
         EXPECT_EQ(one.digest(script).size(), 40u);
         EXPECT_EQ(one.digest(script) != Scripts(1, "b").digest(script), is_bound);
         EXPECT_EQ(one.digest(script) != Scripts(2, "a").digest(script), is_bound);
@@ -235,6 +209,22 @@ TEST(RedisIdentity, needs_run_id_role_and_replication_id) {
     }
     EXPECT_FALSE(read_identity(""));
     EXPECT_FALSE(read_identity("run_id"));
+}
+
+TEST(Identity, servers_that_cannot_keep_locks_are_named) {
+    const std::string info =
+        "# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\narch_bits:64\r\n"
+        "run_id:0123456789012345678901234567890123456789\r\nrole:master\r\n"
+        "master_replid:aaaa\r\nmaster_replid2:0000000000000000000000000000000000000000\r\n";
+    auto server = read_identity(info).value();
+    EXPECT_EQ(server.arch_bits, "64");
+    EXPECT_EQ(why_unfit(server), "");
+    server.arch_bits = "32";
+    EXPECT_NE(why_unfit(server).find("32-bit Redis"), std::string::npos);
+    server.arch_bits = "";
+    EXPECT_EQ(why_unfit(server), "") << "what a server doesn't say is not held against it";
+    server.mode = "cluster";
+    EXPECT_NE(why_unfit(server).find("cluster"), std::string::npos);
 }
 
 }  // namespace

@@ -29,7 +29,6 @@ TEST(RedisKeys, keep_bars_in_the_lock_s_hash_slot) {
 
 TEST(RedisKeys, name_what_a_cluster_has_once) {
     EXPECT_EQ(Keys().marker(), "latchd:marker");
-    EXPECT_EQ(Keys("default").record(), "latchd:record");
     EXPECT_EQ(Keys("shop").marker(), "shop:latchd:marker");
     EXPECT_EQ(Keys("shop").node_channel(NodeName("h:6385/1")), "shop:latchd:node:h:6385/1");
     EXPECT_EQ(Keys().nodes_channel(), "latchd:nodes");
@@ -82,6 +81,27 @@ TEST(RedisKeys, scan_for_no_less_than_the_pattern_matches) {
     EXPECT_EQ(keys.scan_pattern("order:a b"), "lock:order:a%20b*");
     EXPECT_EQ(keys.scan_pattern("o\\*"), "lock:o*");
     EXPECT_EQ(Keys("shop").scan_pattern("o?"), "shop:lock:o*");
+}
+
+TEST(RedisKeys, give_every_bar_back) {
+    const Keys keys("shop");
+    for (int a = 0; a < 256; ++a) {
+        for (const char* rest : {"", "}:", "{", "%7D"}) {
+            const std::string text = std::string(1, static_cast<char>(a)) + rest;
+            const std::pair bar{key("a:b", text), RequestId(text)};
+            EXPECT_EQ(keys.bar_of(keys.bar(bar.first, bar.second)), bar) << text;
+        }
+    }
+    for (const char* name : {"",
+                             "shop:bar:",
+                             "shop:bar:{shop:lock:r:1}",
+                             "shop:bar:{shop:lock:r:1}:",
+                             "shop:bar:{lock:r:1}:q",
+                             "bar:{lock:r:1}:q",
+                             "shop:bar:{shop:lock:r:1}:q q",
+                             "shop:lock:r:1"}) {
+        EXPECT_FALSE(keys.bar_of(name)) << name;
+    }
 }
 
 TEST(RedisKeys, match_the_id_as_it_is) {

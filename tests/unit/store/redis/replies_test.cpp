@@ -81,6 +81,71 @@ TEST(RedisReplies, have_a_second_part_after_a_hand_over) {
     EXPECT_EQ(counter_shown(reply, 1), 0u);
 }
 
+core::Acquire some_wish() {
+    core::Acquire wish;
+    wish.key = lock_key;
+    wish.request = RequestId("q");
+    wish.attempt = {7, 3};
+    wish.token = Token("t");
+    wish.node = NodeName("n");
+    wish.ttl = milliseconds(9'000);
+    wish.hold_max = milliseconds(4'000);
+    wish.retry_window = milliseconds(15'000);
+    return wish;
+}
+
+TEST(RedisReplies, in_short_say_of_a_grant_what_its_value_says) {
+    const core::Acquire wish = some_wish();
+    const Answer answer = read_operation(wish, bulk("granted 10000 764504178688001"));
+    const Answered& answered = std::get<Answered>(answer);
+    EXPECT_EQ(answered.server_ms, 10'000);
+    EXPECT_EQ(answered.reply.reply.status, Status::granted);
+    const std::string value = grant_head(wish.token) + "764504178688001,\"since_ms\":10000" +
+                              grant_body(wish, record_tail(178'000, "x"));
+    EXPECT_EQ(answered.reply.reply.record, parse_record(lock_key, value, 10'000));
+}
+
+TEST(RedisReplies, in_short_refuse_release_and_hand_over) {
+    const Answer refused = read_operation(some_wish(), bulk("held 10000 1500 77"));
+    EXPECT_EQ(std::get<Answered>(refused).reply.reply.status, Status::held);
+    EXPECT_EQ(std::get<Answered>(refused).reply.reply.left, milliseconds(1'500));
+    EXPECT_EQ(std::get<Answered>(refused).reply.reply.fence_seen, 77u);
+
+    core::Release release{lock_key, Token("t1"), NodeName("n"), std::nullopt};
+    const std::string ended(record_text);
+    const Answer released = read_operation(release, bulk("released 10000 " + ended));
+    EXPECT_EQ(std::get<Answered>(released).reply.reply.status, Status::released);
+    EXPECT_EQ(std::get<Answered>(released).reply.reply.record,
+              parse_record(lock_key, record_text, 10'000));
+    release.then = some_wish();
+    const Answer handed = read_operation(release, bulk("handed 10000 764504178688002 " + ended));
+    const core::OperationReply& reply = std::get<Answered>(handed).reply;
+    EXPECT_EQ(reply.reply.status, Status::released);
+    ASSERT_TRUE(reply.then && reply.then->record);
+    EXPECT_EQ(reply.then->record->fence, 764504178688002u);
+    EXPECT_EQ(reply.then->record->left, milliseconds(4'000));
+}
+
+TEST(RedisReplies, in_short_that_are_cut_or_of_another_operation_are_in_doubt) {
+    const core::Release release{lock_key, Token("t1"), NodeName("n"), std::nullopt};
+    for (const char* text : {"",
+                             "granted",
+                             "granted 10000",
+                             "granted x 1",
+                             "held 10000 1500",
+                             "released 10000 {}",
+                             "handed 10000 1 {}"}) {
+        for (const core::Operation& operation :
+             {core::Operation(some_wish()), core::Operation(release)}) {
+            EXPECT_EQ(refusal_of(read_operation(operation, bulk(text))).failure, Failure::in_doubt)
+                << text;
+        }
+    }
+    EXPECT_EQ(refusal_of(read_operation(release, bulk("granted 1 2"))).failure, Failure::in_doubt);
+    EXPECT_EQ(refusal_of(read_operation(core::Inspect{lock_key}, bulk("granted 1 2"))).failure,
+              Failure::in_doubt);
+}
+
 TEST(RedisReplies, that_are_cut_anywhere_or_strange_are_in_doubt) {
     for (std::size_t size = 0; size < record_text.size(); ++size) {
         EXPECT_FALSE(parse_record(lock_key, record_text.substr(0, size), 0)) << size;
@@ -208,10 +273,14 @@ TEST(RedisMessages, are_read_and_nothing_else_is) {
     ASSERT_TRUE(message);
     EXPECT_EQ(message->kind, Kind::cancelled);
     EXPECT_EQ(message->request.view(), std::string_view("a b\0c", 5));
-    message = read_message(keys, "moved 5 lock:r:1 7 1");
+    message = read_message(keys, "moved 5 lock:r:1 7 =a =b");
     ASSERT_TRUE(message);
     EXPECT_EQ(message->version, 7u);
     EXPECT_TRUE(message->keep);
+    EXPECT_EQ(message->hold, "a =b");
+    message = read_message(keys, "moved 5 lock:r:1 7 -");
+    ASSERT_TRUE(message);
+    EXPECT_FALSE(message->keep);
     EXPECT_EQ(read_message(keys, "forced 5 lock:r:1")->kind, Kind::forced);
     for (const char* payload : {"",
                                 "released",
@@ -222,7 +291,7 @@ TEST(RedisMessages, are_read_and_nothing_else_is) {
                                 "freed 1 lock:r:1",
                                 "moved 1 lock:r:1",
                                 "moved 1 lock:r:1 1",
-                                "moved 1 lock:r:1 x 1",
+                                "moved 1 lock:r:1 x -",
                                 "moved 1 lock:r:1 7 2",
                                 "released -1 lock:r:1"}) {
         EXPECT_FALSE(read_message(keys, payload)) << payload;
