@@ -80,6 +80,7 @@ public:
         if (__builtin_sub_overflow(end, begin, &difference)) fail();
         return Duration(good_ ? difference : 0);
     }
+    void skip(std::size_t count) noexcept { (void)take(count); }
     void fail() noexcept {
         good_ = false;
         left_ = {};
@@ -200,13 +201,62 @@ std::optional<core::GrantRecord> decode(std::span<const std::byte> bytes, Time n
     return record;
 }
 
+std::size_t encoded_bytes(const core::CancelledRequest& bar) noexcept {
+    const std::size_t bytes = record_head_bytes + fixed_bytes + 5 * 2 +
+                              bar.key.resource.view().size() + bar.key.id.view().size() +
+                              bar.request.view().size();
+    return bytes <= bar_bytes_max ? (bytes + word_bytes - 1) / word_bytes * word_bytes : 0;
+}
+
+void encode(const core::CancelledRequest& bar, Time now, std::span<std::byte> out) noexcept {
+    Encoder to(out.data() + record_head_bytes);
+    to.number(Fence{0});
+    to.number(std::uint64_t{0});
+    to.number(instant(now, bar.left));
+    to.number(std::int64_t{0});
+    to.number(no_hard_end);
+    to.number(std::int64_t{0});
+    to.number(instant(now, Duration::zero()));
+    to.number(std::uint32_t{0});
+    to.number(std::uint32_t{0});
+    to.number(std::uint16_t{0});
+    to.text(bar.key.resource.view());
+    to.text(bar.key.id.view());
+    to.text(bar.request.view());
+    to.text({});
+    to.text({});
+    to.pad_to(out.data() + out.size());
+}
+
+bool is_bar(std::span<const std::byte> record) noexcept {
+    constexpr std::size_t holds_at = record_head_bytes + fixed_bytes - 2;
+    return record.size() >= holds_at + 2 && load<std::uint16_t>(record.data() + holds_at) == 0;
+}
+
+std::optional<core::CancelledRequest> decode_bar(std::span<const std::byte> bytes, Time now) {
+    Decoder from(bytes.subspan(record_head_bytes));
+    core::CancelledRequest bar;
+    from.skip(2 * word_bytes);
+    bar.left = from.left_at(now);
+    from.skip(fixed_bytes - 3 * word_bytes);
+    bar.key.resource = ResourceName(from.text());
+    bar.key.id = LockId(from.text());
+    bar.request = RequestId(from.text());
+    (void)from.text();
+    (void)from.text();
+    if (from.left() >= word_bytes || !from.good()) return std::nullopt;
+    return bar;
+}
+
 EncodedKey encoded_key(const std::byte* record) noexcept {
     const auto text_at = [](const std::byte* at) {
         return std::string_view(reinterpret_cast<const char*>(at + 2), load<std::uint16_t>(at));
     };
     const std::byte* at = record + record_head_bytes + fixed_bytes;
     const std::string_view resource = text_at(at);
-    return {resource, text_at(at + 2 + resource.size())};
+    at += 2 + resource.size();
+    const std::string_view id = text_at(at);
+    return {resource, id, text_at(at + 2 + id.size())};
 }
 
 }  // namespace latchd::journal

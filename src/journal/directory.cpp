@@ -23,18 +23,22 @@ const char* lock_name(NodeDirectory::Purpose purpose) noexcept {
     return purpose == NodeDirectory::Purpose::runtime ? "runtime.lock" : "state.lock";
 }
 
-// As mkdir -p; what is there already is left alone, what fails is found when it is opened.
-void make_folders(const std::string& path) noexcept {
+// As mkdir -p; what is there already is left alone. Why the first that fails does, or nothing: what
+// is opened then fails for want of it, which would name the wrong folder and the wrong reason.
+std::string make_folders(const std::string& path) {
     for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
-        ::mkdir(path.substr(0, end).c_str(), 0700);
-        if (end == std::string::npos) return;
+        const std::string folder = path.substr(0, end);
+        if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
+            return failed(folder + " can't be made");
+        }
+        if (end == std::string::npos) return {};
     }
 }
 
+bool is_owned(const struct stat& is) noexcept { return is.st_uid == ::geteuid() || is.st_uid == 0; }
+
 bool is_safe_base(const struct stat& is) noexcept {
-    const bool ours = is.st_uid == ::geteuid() || is.st_uid == 0;
-    const bool open_to_all = (is.st_mode & S_IWOTH) != 0 && (is.st_mode & S_ISVTX) == 0;
-    return ours && !open_to_all;
+    return (is.st_mode & S_IWOTH) == 0 || (is.st_mode & S_ISVTX) != 0;
 }
 
 bool is_safe_folder(const struct stat& is) noexcept {
@@ -95,10 +99,13 @@ DirectoryOpened NodeDirectory::open(const std::string& base,
     const std::string name = folder_name(node);
     if (name.empty() || base.empty()) return warn("no folder: the node has no name or no base");
     const std::string path = base + "/" + name;
-    make_folders(base);
+    const std::string unmade = make_folders(base);
     const Descriptor parent(::open(base.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     struct stat is {};
-    if (!parent.is_open() || ::fstat(parent.get(), &is) != 0) return warn(failed(base));
+    if (!parent.is_open() || ::fstat(parent.get(), &is) != 0) {
+        return warn(unmade.empty() ? failed(base) : unmade);
+    }
+    if (!is_owned(is)) return warn(base + ": not used, it belongs to another user");
     if (!is_safe_base(is)) return warn(base + ": not used, others may write in it");
     if (::mkdirat(parent.get(), name.c_str(), 0700) != 0 && errno != EEXIST) {
         return warn(failed(path));

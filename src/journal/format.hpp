@@ -4,6 +4,7 @@
 
 #include <latchd/base/ids.hpp>
 #include <latchd/base/time.hpp>
+#include <latchd/core/lock/claims.hpp>
 #include <latchd/core/lock/record.hpp>
 #include <latchd/journal/host.hpp>
 
@@ -109,14 +110,29 @@ void encode(const core::GrantRecord& record, Time now, std::span<std::byte> out)
 // The way back; nothing if the body is not one that encode() writes.
 [[nodiscard]] std::optional<core::GrantRecord> decode(std::span<const std::byte> record, Time now);
 
+// A cancelled request id is a record without holds: its lease ends when its bar does, its owner is
+// the request id. Whoever knows of no bars passes over it with a warning.
+inline constexpr std::size_t bar_bytes_max = 352;  // with every name at its limit
+
+// As above; 0 also for one that would be longer than bar_bytes_max.
+[[nodiscard]] std::size_t encoded_bytes(const core::CancelledRequest& bar) noexcept;
+void encode(const core::CancelledRequest& bar, Time now, std::span<std::byte> out) noexcept;
+[[nodiscard]] bool is_bar(std::span<const std::byte> record) noexcept;
+[[nodiscard]] std::optional<core::CancelledRequest> decode_bar(std::span<const std::byte> record,
+                                                               Time now);
+
 struct EncodedKey {
     std::string_view resource;
     std::string_view id;
+    std::string_view owner;  // of a bar: the request id
 };
-// Only for a record that encode() wrote.
+// These only for a record that encode() wrote.
 [[nodiscard]] EncodedKey encoded_key(const std::byte* record) noexcept;
 [[nodiscard]] inline Fence encoded_fence(const std::byte* record) noexcept {
     return load<Fence>(record + record_head_bytes);
+}
+[[nodiscard]] inline Time encoded_end(const std::byte* record) noexcept {
+    return Time(Duration(load<std::int64_t>(record + record_head_bytes + 2 * word_bytes)));
 }
 
 }  // namespace latchd::journal

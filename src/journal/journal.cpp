@@ -61,13 +61,15 @@ struct JournalOpener {
     Recovered& recovered;
 
     std::unique_ptr<Journal> make(const Host& host, JournalOptions options, Time now) {
-        options.locks_max = std::clamp(
-            options.locks_max, recovered.records.size(), live_bytes_limit / record_budget_bytes);
+        options.locks_max =
+            std::clamp(options.locks_max,
+                       std::max(recovered.records.size(), recovered.cancelled.size()),
+                       live_bytes_limit / record_budget_bytes);
         const std::size_t live_bytes = live_bytes_for(options.locks_max, recovered.records);
         ::unlinkat(directory.fd(), new_file_name, 0);
         Descriptor file = open_regular(directory.fd(), new_file_name, O_RDWR | O_CREAT | O_EXCL);
         if (!file.is_open()) return give_up(failed(directory.path() + ": no journal"));
-        const FileHead head = make_file_head(host, half_bytes_for(live_bytes));
+        const FileHead head = make_file_head(host, half_bytes_for(live_bytes, options.locks_max));
         const std::size_t size = file_bytes(head.half_bytes);
         if (const int error = ::posix_fallocate(file.get(), 0, head_bytes); error != 0) {
             return give_up(failed(directory.path() + ": no journal", error));
@@ -88,6 +90,11 @@ struct JournalOpener {
         for (const core::GrantRecord& record : recovered.records) {
             if (!writer->put(record, now)) {
                 return give_up(directory.path() + ": no journal: no room for the records found");
+            }
+        }
+        for (const core::CancelledRequest& cancelled : recovered.cancelled) {
+            if (!writer->bar(cancelled, now)) {
+                return give_up(directory.path() + ": no journal: no room for what was cancelled");
             }
         }
         if (::renameat(directory.fd(), new_file_name, directory.fd(), file_name) != 0) {
@@ -120,8 +127,12 @@ bool Journal::put(const core::GrantRecord& record, Time now) noexcept {
     return writer_->put(record, now);
 }
 void Journal::drop(const LockKey& key, Fence fence) noexcept { writer_->drop(key, fence); }
+bool Journal::bar(const core::CancelledRequest& cancelled, Time now) noexcept {
+    return writer_->bar(cancelled, now);
+}
 void Journal::raise_fence(Fence fence) noexcept { writer_->raise_fence(fence); }
 Fence Journal::highest_fence() const noexcept { return writer_->highest_fence(); }
 JournalCounts Journal::counts() const noexcept { return writer_->counts(); }
+std::size_t Journal::room() noexcept { return writer_->room(); }
 
 }  // namespace latchd::journal

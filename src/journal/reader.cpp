@@ -92,14 +92,21 @@ private:
         const Fence fence = encoded_fence(bytes.data());
         if (fence < fence_end) found_.highest_fence = std::max(found_.highest_fence, fence);
         if (!takes_records_ || load_record_head(bytes.data()).state != RecordState::live) return;
+        if (is_bar(bytes)) return take_bar(bytes);
         auto record = decode(bytes, now_);
-        if (!record) return warn("a record has a valid checksum and no valid content");
+        if (!record) return warn_of_content();
         const auto [at, is_new] = places_.try_emplace(record->key, found_.records.size());
         if (is_new) {
             found_.records.push_back(std::move(*record));
         } else {
             found_.records[at->second] = std::move(*record);
         }
+    }
+
+    void take_bar(std::span<const std::byte> bytes) {
+        auto bar = decode_bar(bytes, now_);
+        if (!bar) return warn_of_content();
+        if (bar->left > Duration::zero()) found_.cancelled.push_back(std::move(*bar));
     }
 
     void leave_out_over() {
@@ -112,6 +119,7 @@ private:
         found_.warnings.push_back("journal not used: " + why);
         return false;
     }
+    void warn_of_content() { warn("a record has a valid checksum and no valid content"); }
     void warn(const std::string& what) { found_.warnings.push_back("journal: " + what); }
 
     std::span<const std::byte> file_;

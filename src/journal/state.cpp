@@ -96,6 +96,20 @@ bool parse_line(std::string_view line, State& state) {
         return assign(state.local_fence_floor, number<Fence>(value), fence_end);
     }
     if (key == "authority") return assign(state.authority, unescaped(value));
+    if (key == "incarnation") {
+        const auto incarnation = number<std::uint64_t>(value);
+        state.incarnation = incarnation.value_or(0);
+        return incarnation.has_value();
+    }
+    if (key == "boot") return assign(state.boot, unescaped(value));
+    if (key == "journal") {
+        state.has_journal = value == "yes";
+        return state.has_journal || value == "no";
+    }
+    if (key == "arbiter-clock") {
+        state.arbiter_clock_us = number<std::int64_t>(value);
+        return state.arbiter_clock_us.has_value();
+    }
     return true;
 }
 
@@ -120,6 +134,14 @@ std::string format_state(const State& state) {
     text.append("\nepoch ").append(std::to_string(state.epoch));
     text.append("\nlocal-fence-floor ").append(std::to_string(state.local_fence_floor));
     text.append("\nauthority ").append(escaped(state.authority)).append("\n");
+    if (state.incarnation != 0) {
+        text.append("incarnation ").append(std::to_string(state.incarnation));
+        text.append("\nboot ").append(escaped(state.boot));
+        text.append("\njournal ").append(state.has_journal ? "yes" : "no").append("\n");
+    }
+    if (state.arbiter_clock_us) {
+        text.append("arbiter-clock ").append(std::to_string(*state.arbiter_clock_us)).append("\n");
+    }
     const std::string checksum = checksum_of(text);
     text.append(checksum_key).append(checksum).append("\n");
     return text;

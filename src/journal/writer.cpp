@@ -26,6 +26,10 @@
 // other half begins with a 0 before its generation is set; the former one is given up by a
 // generation of 0 once nothing in it is live. The highest fence is raised before the record is.
 //
+// Bars (cancelled request ids) are records like others, with an index and a number of their own, so
+// that they never keep a lock from being written down; L counts both. They end by themselves: each
+// put and bar marks a few that are over.
+//
 // Room in the file system is taken 256 KiB at a time before it is touched: touching a hole on a
 // full tmpfs would be a SIGBUS, this way it is a put that is refused.
 
@@ -35,10 +39,14 @@ namespace {
 constexpr std::size_t move_factor = 4;
 constexpr std::size_t garbage_factor = 4;
 constexpr std::size_t reserve_step_bytes = 256 * 1'024;
+constexpr int over_bars_step = 4;
 
-std::uint32_t tag_of(const LockKey& key) noexcept {
-    const std::uint64_t hash = std::hash<LockKey>{}(key);
+constexpr std::uint32_t to_tag(std::uint64_t hash) noexcept {
     return static_cast<std::uint32_t>(hash ^ hash >> 32);
+}
+std::uint32_t tag_of(const LockKey& key) noexcept { return to_tag(std::hash<LockKey>{}(key)); }
+std::uint32_t tag_of(const core::CancelledRequest& bar) noexcept {
+    return to_tag(std::hash<LockKey>{}(bar.key) * 31 + std::hash<RequestId>{}(bar.request));
 }
 
 // Places of the index count words: 32 bits then reach 32 GiB.
@@ -59,8 +67,10 @@ Journal::Writer::Writer(Descriptor file,
       mapping_(std::move(mapping)),
       bytes_(mapping_.bytes()),
       options_(options),
-      half_bytes_(half_bytes_for(live_bytes_max)),
-      index_(options.locks_max) {
+      half_bytes_(half_bytes_for(live_bytes_max, options.locks_max)),
+      index_(options.locks_max),
+      bars_(options.locks_max),
+      bar_ends_(options.locks_max) {
     counts_.live_bytes_max = live_bytes_max;
     for (std::size_t half = 0; half < halves_.size(); ++half) {
         const std::size_t begin = half_at(half, half_bytes_);
@@ -77,6 +87,15 @@ std::uint32_t* Journal::Writer::find(const LockKey& key, std::uint32_t tag) noex
     });
 }
 
+std::uint32_t* Journal::Writer::find(const core::CancelledRequest& bar,
+                                     std::uint32_t tag) noexcept {
+    return bars_.find(tag, [&](std::uint32_t place) {
+        const EncodedKey other = encoded_key(at(to_offset(place)));
+        return other.owner == bar.request.view() && other.id == bar.key.id.view() &&
+               other.resource == bar.key.resource.view();
+    });
+}
+
 bool Journal::Writer::put(const core::GrantRecord& record, Time now) noexcept {
     if (!try_put(record, now)) {
         ++counts_.refused;
@@ -90,6 +109,7 @@ bool Journal::Writer::try_put(const core::GrantRecord& record, Time now) noexcep
     const std::size_t length = encoded_bytes(record);
     if (length == 0 || length > record_bytes_max || record.fence >= fence_end) return false;
     const std::uint32_t tag = tag_of(record.key);
+    drop_over_bars(now);
     if (is_moving() && !move_some(length * move_factor)) return false;
     change_halves_if_due(length);
     std::uint32_t* const old = find(record.key, tag);
@@ -103,22 +123,75 @@ bool Journal::Writer::try_put(const core::GrantRecord& record, Time now) noexcep
     if (!reserve(current(), length)) return false;
 
     raise_fence(record.fence);
-    const std::size_t offset = current().end;
-    const std::span<std::byte> out(at(offset), length);
-    encode(record, now, out);
-    const auto crc_at = out.subspan(8);
-    const std::uint32_t crc = record_checksum(out);
-    std::memcpy(crc_at.data(), &crc, sizeof crc);
-    std::memcpy(crc_at.data() + 4, &tag, sizeof tag);
-    publish(length);
+    encode(record, now, {at(current().end), length});
+    append(index_, tag, old, length);
     counts_.live_bytes += length - old_length;
+    return true;
+}
+
+bool Journal::Writer::bar(const core::CancelledRequest& cancelled, Time now) noexcept {
+    const bool is_kept = try_bar(cancelled, now);
+    if (!is_kept) ++counts_.refused;
+    return is_kept;
+}
+
+bool Journal::Writer::try_bar(const core::CancelledRequest& wish, Time now) noexcept {
+    const std::size_t length = encoded_bytes(wish);
+    if (length == 0) return false;
+    const std::uint32_t tag = tag_of(wish);
+    drop_over_bars(now);
+    if (is_moving() && !move_some(length * move_factor)) return false;
+    change_halves_if_due(length);
+    std::uint32_t* const old = find(wish, tag);
+    if (old != nullptr && encoded_end(at(to_offset(*old))) >= now + wish.left) return true;
+    if (old == nullptr && bars_.size() >= options_.locks_max) return false;
+    if (!reserve(current(), length)) return false;
+
+    encode(wish, now, {at(current().end), length});
+    append(bars_, tag, old, length);
+    if (old != nullptr) return true;  // of the same length
+    bar_bytes_ += length;
+    bar_ends_.push({now + wish.left, tag});
+    return true;
+}
+
+// What was encoded at the end of the current half takes the place of the old one, if there is one.
+void Journal::Writer::append(Index& index,
+                             std::uint32_t tag,
+                             std::uint32_t* old,
+                             std::size_t length) noexcept {
+    const std::size_t offset = current().end;
+    const std::uint32_t crc = record_checksum({at(offset), length});
+    std::memcpy(at(offset + 8), &crc, sizeof crc);
+    std::memcpy(at(offset + 12), &tag, sizeof tag);
+    publish(length);
     if (old == nullptr) {
-        index_.insert(tag, to_place(offset));
+        index.insert(tag, to_place(offset));
     } else {
         mark_over(to_offset(*old));
         *old = to_place(offset);
     }
-    return true;
+}
+
+// Each bar has an end that waits, found again by its tag; of a bar that was kept for longer it is
+// the former one, and waits anew.
+void Journal::Writer::drop_over_bars(Time now) noexcept {
+    for (int i = 0; i < over_bars_step; ++i) {
+        if (bar_ends_.is_empty() || bar_ends_.front().at > now) return;
+        const std::uint32_t tag = bar_ends_.front().tag;
+        bar_ends_.pop();
+        const std::uint32_t* const over = bars_.find(
+            tag, [&](std::uint32_t place) { return encoded_end(at(to_offset(place))) <= now; });
+        if (over == nullptr) {
+            const std::uint32_t* const kept = bars_.find(tag, [](std::uint32_t) { return true; });
+            bar_ends_.push({encoded_end(at(to_offset(*kept))), tag});
+            continue;
+        }
+        const std::size_t offset = to_offset(*over);
+        bar_bytes_ -= load_record_head(at(offset)).length;
+        bars_.erase(over);
+        mark_over(offset);
+    }
 }
 
 void Journal::Writer::drop(const LockKey& key, Fence fence) noexcept {
@@ -142,7 +215,22 @@ void Journal::Writer::raise_fence(Fence fence) noexcept {
 JournalCounts Journal::Writer::counts() const noexcept {
     JournalCounts counts = counts_;
     counts.records = index_.size();
+    counts.bars = bars_.size();
     return counts;
+}
+
+std::size_t Journal::Writer::room() noexcept {
+    const std::size_t locks = options_.locks_max - std::min(options_.locks_max, index_.size());
+    const std::size_t bytes =
+        counts_.live_bytes_max - std::min(counts_.live_bytes_max, counts_.live_bytes);
+    const std::size_t most = std::min(locks, bytes / record_budget_bytes);
+    // Near its end a half is left for the other one, whose room the next put takes.
+    Half& half = current();
+    const bool is_near_end = half.end + reserve_step_bytes > half.begin + half_bytes_;
+    if (most == 0 || is_near_end || reserve(half, reserve_step_bytes / 2)) return most;
+    // The file system is full: what is left has to do for the records and what is moved for them.
+    const std::size_t left = half.reserved - std::min(half.reserved, half.end + word_bytes);
+    return std::min(most, left / ((1 + move_factor) * record_budget_bytes));
 }
 
 // Goes along the former half for so many bytes. false: there was no room to move a record.
@@ -167,9 +255,10 @@ bool Journal::Writer::move_one(std::size_t from, std::size_t length) noexcept {
     const std::size_t to = current().end;
     std::memcpy(at(to) + word_bytes, at(from) + word_bytes, length - word_bytes);
     publish(length);
+    Index& index = is_bar({at(from), length}) ? bars_ : index_;
     std::uint32_t* const place =
-        index_.find(load_record_head(at(from)).tag,
-                    [&](std::uint32_t other) { return other == to_place(from); });
+        index.find(load_record_head(at(from)).tag,
+                   [&](std::uint32_t other) { return other == to_place(from); });
     if (place != nullptr) *place = to_place(to);
     mark_over(from);
     return true;
@@ -177,9 +266,9 @@ bool Journal::Writer::move_one(std::size_t from, std::size_t length) noexcept {
 
 void Journal::Writer::change_halves_if_due(std::size_t bytes) noexcept {
     if (is_moving()) return;
-    const std::size_t limit =
-        std::min(half_bytes_ - word_bytes,
-                 std::max(options_.rewrite_from_bytes, counts_.live_bytes * garbage_factor));
+    const std::size_t limit = std::min(
+        half_bytes_ - word_bytes,
+        std::max(options_.rewrite_from_bytes, (counts_.live_bytes + bar_bytes_) * garbage_factor));
     if (current().end - current().begin + bytes <= limit || current().end == current().begin) {
         return;
     }

@@ -4,6 +4,7 @@
 
 #include <latchd/base/ids.hpp>
 #include <latchd/base/time.hpp>
+#include <latchd/core/lock/claims.hpp>
 #include <latchd/core/lock/record.hpp>
 #include <latchd/journal/directory.hpp>
 #include <latchd/journal/host.hpp>
@@ -16,7 +17,7 @@
 namespace latchd::journal {
 
 struct JournalOptions {
-    std::size_t locks_max = 100'000;           // records kept at once
+    std::size_t locks_max = 100'000;  // records kept at once, and as many cancelled request ids
     std::size_t rewrite_from_bytes = 1 << 20;  // shorter halves are not rewritten
 };
 
@@ -29,9 +30,10 @@ struct JournalCounts {
     std::size_t records = 0;         // live now
     std::size_t live_bytes = 0;      // what they take
     std::size_t live_bytes_max = 0;  // what they may take: budget times locks_max
+    std::size_t bars = 0;            // cancelled request ids, some of which may be over
     std::uint64_t puts = 0;
     std::uint64_t drops = 0;
-    std::uint64_t refused = 0;   // puts that returned false
+    std::uint64_t refused = 0;   // puts and bars that returned false
     std::uint64_t rewrites = 0;  // changes to the other half
 };
 
@@ -41,7 +43,8 @@ struct JournalOpened;
 // all that was put and not dropped. Not for what must survive the host: nothing is ever synced.
 //
 // Invariants, at every single store:
-//  1. Each record that was put and neither replaced nor dropped is found by read_journal().
+//  1. Each record that was put and neither replaced nor dropped is found by read_journal(), and so
+//     is each cancelled request id until its time is over.
 //  2. highest_fence() of the file is at least the fence of every record that was ever put.
 //  3. The live records never need more than a part of a half that leaves room for rewriting them.
 //
@@ -67,11 +70,19 @@ public:
     // Forgets the lock's record if it is of this fence or an earlier one.
     void drop(const LockKey& key, Fence fence) noexcept;
 
+    // Keeps a cancelled request id until its time is over; one that is kept for longer stays so.
+    // false: no room (locks_max of them, or the file system is full), or a name too long.
+    [[nodiscard]] bool bar(const core::CancelledRequest& cancelled, Time now) noexcept;
+
     // Notes a fence that was given (or seen) without a record.
     void raise_fence(Fence fence) noexcept;
     [[nodiscard]] Fence highest_fence() const noexcept;
 
     [[nodiscard]] JournalCounts counts() const noexcept;
+
+    // How many further locks' records put() takes for certain, each of at most the budget's bytes.
+    // Takes room in the file system ahead for them.
+    [[nodiscard]] std::size_t room() noexcept;
 
 private:
     friend struct JournalOpener;

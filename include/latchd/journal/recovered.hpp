@@ -4,6 +4,7 @@
 
 #include <latchd/base/ids.hpp>
 #include <latchd/base/time.hpp>
+#include <latchd/core/lock/claims.hpp>
 #include <latchd/core/lock/record.hpp>
 #include <latchd/journal/host.hpp>
 
@@ -24,9 +25,10 @@ struct Recovered {
         unusable,    // of another format version, or its head is damaged: a warning says so
     };
     Origin origin = Origin::missing;
-    std::vector<core::GrantRecord> records;  // one per lock, with what is left of them now
-    std::size_t over = 0;                    // left out: lease and delay had passed
-    Fence highest_fence = 0;                 // no fence above was ever put; 0: none
+    std::vector<core::GrantRecord> records;         // one per lock, with what is left of them now
+    std::vector<core::CancelledRequest> cancelled;  // each once or more, with what is left
+    std::size_t over = 0;                           // records left out: lease and delay had passed
+    Fence highest_fence = 0;                        // no fence above was ever put; 0: none
     std::vector<std::string> warnings;
 };
 

@@ -6,6 +6,7 @@
 #include <latchd/journal/directory.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,12 @@ struct State {
     Epoch epoch = 0;              // the highest seen
     Fence local_fence_floor = 0;  // local fences given from now on are above
     std::string authority;        // the authority record last seen, as text; any bytes
+    // Of the process that saved it: its incarnation (0: none yet), the life of the host that it
+    // ran in, whether it kept a journal, and the arbiter's clock less CLOCK_BOOTTIME of that life.
+    std::uint64_t incarnation = 0;
+    std::string boot;
+    bool has_journal = false;
+    std::optional<std::int64_t> arbiter_clock_us;
 
     friend bool operator==(const State&, const State&) = default;
 };

@@ -21,7 +21,7 @@ constexpr JournalOptions small{.locks_max = 64, .rewrite_from_bytes = 8'192};
 
 // What the child does; the same from the same seed.
 struct Change {
-    bool is_put = true;
+    enum class Kind { put, drop, bar } kind{};
     std::uint64_t lock = 0;
     Fence fence = 0;
 };
@@ -31,8 +31,13 @@ public:
     Script(unsigned seed, std::uint64_t locks) : random_(seed), locks_(locks) {}
 
     Change next() {
-        Change change{random_() % 5 < 3, random_() % locks_, ++fence_};
-        if (!change.is_put) change.fence = fence_of_[change.lock];
+        using Kind = Change::Kind;
+        constexpr Kind kinds[] = {
+            Kind::put, Kind::put, Kind::put, Kind::drop, Kind::drop, Kind::bar};
+        const Kind kind = kinds[random_() % std::size(kinds)];
+        Change change{kind, random_() % locks_, ++fence_};
+        if (kind == Kind::bar) return change;
+        if (kind == Kind::drop) change.fence = fence_of_[change.lock];
         fence_of_[change.lock] = change.fence;
         return change;
     }
@@ -44,9 +49,17 @@ private:
     std::map<std::uint64_t, Fence> fence_of_;
 };
 
+// One request id a lock, barred for longer each time.
+core::CancelledRequest bar_of(std::uint64_t lock, Fence number) {
+    return make_bar(lock, "wish", 60s + Duration(number));
+}
+
 bool carry_out(Journal& journal, const Change& change) {
     const core::GrantRecord record = make_record(change.lock, change.fence);
-    if (change.is_put) return journal.put(record, start);
+    if (change.kind == Change::Kind::put) return journal.put(record, start);
+    if (change.kind == Change::Kind::bar) {
+        return journal.bar(bar_of(change.lock, change.fence), start);
+    }
     journal.drop(record.key, change.fence);
     return true;
 }
@@ -54,11 +67,16 @@ bool carry_out(Journal& journal, const Change& change) {
 // What must be found after so many changes.
 struct Expected {
     std::map<std::uint64_t, Fence> held;
+    std::map<std::uint64_t, Fence> barred;
     Fence highest = 0;
 
     void apply(const Change& change) {
+        if (change.kind == Change::Kind::bar) {
+            barred[change.lock] = change.fence;
+            return;
+        }
         highest = std::max(highest, change.fence);
-        if (change.is_put) {
+        if (change.kind == Change::Kind::put) {
             held[change.lock] = change.fence;
         } else {
             held.erase(change.lock);
@@ -71,7 +89,15 @@ struct Expected {
             if (record != make_record(lock, record.fence)) return false;
             locks[lock] = record.fence;
         }
-        return found.warnings.empty() && locks == held && found.highest_fence >= highest;
+        std::map<std::uint64_t, Fence> bars;  // of one that was replaced there may be two
+        for (const auto& bar : found.cancelled) {
+            const std::uint64_t lock = std::stoull(bar.key.id.str());
+            const auto number = static_cast<Fence>((bar.left - 60s).count());
+            if (bar != bar_of(lock, number)) return false;
+            bars[lock] = std::max(bars[lock], number);
+        }
+        return found.warnings.empty() && locks == held && bars == barred &&
+               found.highest_fence >= highest;
     }
 };
 
@@ -147,7 +173,7 @@ constexpr bool sanitized = false;
 
 // The child stops between any two instructions; what a kill there would leave is the mapping as
 // it is then. Every store is covered, not those alone that a test thought of.
-constexpr int stepped_changes = 24;
+constexpr int stepped_changes = 40;
 constexpr std::uint64_t stepped_locks = 2;
 
 [[noreturn]] void change_under_trace(const std::string& base, volatile std::uint32_t* done) {

@@ -4,6 +4,7 @@
 #include "format.hpp"
 #include "support.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 #include <set>
@@ -23,6 +24,7 @@ protected:
                 .journal;
         Fence fence = 1;
         for (; journal->counts().rewrites == 0; ++fence) {
+            ASSERT_TRUE(journal->bar(bar(fence), start));
             ASSERT_TRUE(journal->put(make_record(fence % 4, fence), start));
         }
         bytes = read_file(directory.path() + "/journal");
@@ -31,6 +33,11 @@ protected:
         ASSERT_NE(head.generations[0], 0u);
         ASSERT_NE(head.generations[1], 0u);
         half_bytes = head.half_bytes;
+    }
+
+    // Of the same time as the record of this fence.
+    [[nodiscard]] static core::CancelledRequest bar(Fence fence) {
+        return make_bar(fence % 4, "wish", 60s + Duration(fence));
     }
 
     // Where each record of a half begins, and where the last one ends.
@@ -54,6 +61,29 @@ TEST_F(DamageTest, reads_both_halves_of_an_unfinished_change) {
     EXPECT_TRUE(found.warnings.empty());
     EXPECT_EQ(found.records.size(), 4u);
     for (const auto& record : found.records) EXPECT_GT(record.fence, last_fence - 4);
+    for (Fence fence = last_fence - 3; fence <= last_fence; ++fence) {
+        EXPECT_EQ(std::ranges::count(found.cancelled, bar(fence)), 1);
+    }
+}
+
+TEST_F(DamageTest, loses_no_bar_but_a_torn_one) {
+    const std::vector<std::size_t> at = boundaries(1);
+    const auto is_it = [&](std::size_t i) {
+        return is_bar(std::span(bytes).subspan(at[i], at[i + 1] - at[i]));
+    };
+    std::size_t last = at.size() - 2;
+    while (last > 0 && !is_it(last)) --last;
+    ASSERT_TRUE(is_it(last));
+    const std::size_t whole = read().cancelled.size();
+    for (std::size_t byte = at[last]; byte < at[last + 1]; ++byte) {
+        if (byte >= at[last] + 12 && byte < at[last] + 16) continue;  // the tag: not checked
+        bytes[byte] ^= std::byte{1};
+        const Recovered found = read();
+        EXPECT_EQ(found.cancelled.size(), whole - 1) << byte;
+        EXPECT_EQ(std::ranges::count(found.cancelled, bar(last_fence)), 0) << byte;
+        EXPECT_EQ(found.warnings.size(), 1u) << byte;
+        bytes[byte] ^= std::byte{1};
+    }
 }
 
 TEST_F(DamageTest, reads_up_to_a_cut_at_every_record_boundary_and_every_byte_of_the_last_record) {
@@ -73,7 +103,7 @@ TEST_F(DamageTest, reads_up_to_a_cut_at_every_record_boundary_and_every_byte_of_
         for (std::size_t j = 0; j < i; ++j) {
             live += load_record_head(&bytes[first[j]]).state == RecordState::live ? 1 : 0;
         }
-        EXPECT_EQ(found.records.size(), live) << "cut at record " << i;
+        EXPECT_EQ(found.records.size() + found.cancelled.size(), live) << "cut at record " << i;
     }
 }
 
@@ -103,6 +133,11 @@ TEST_F(DamageTest, never_returns_a_record_that_was_not_put_whatever_bit_is_wrong
             ASSERT_LE(record.fence, last_fence);
             const auto number = std::stoull(record.key.id.str());
             ASSERT_EQ(record, make_record(number, record.fence)) << "byte " << byte;
+        }
+        for (const auto& cancelled : read().cancelled) {
+            const auto fence = static_cast<Fence>((cancelled.left - 60s).count());
+            ASSERT_LE(fence, last_fence);
+            ASSERT_EQ(cancelled, bar(fence)) << "byte " << byte;
         }
         bytes[byte] ^= mask;
     }

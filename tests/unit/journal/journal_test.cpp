@@ -184,13 +184,16 @@ TEST_F(JournalTest, accepts_a_host_without_a_machine_id) {
 
 TEST_F(JournalTest, refuses_above_its_number_of_locks_and_changes_nothing) {
     const auto journal = open({.locks_max = 3}).journal;
+    EXPECT_EQ(journal->room(), 3u);
     for (Fence i : {1, 2, 3}) ASSERT_TRUE(journal->put(make_record(i, i), start));
+    EXPECT_EQ(journal->room(), 0u);
     EXPECT_FALSE(journal->put(make_record(4, 4), start));
     EXPECT_EQ(read().records.size(), 3u);
     EXPECT_EQ(journal->highest_fence(), 3u) << "a grant that is not told needs no fence";
     EXPECT_EQ(journal->counts().refused, 1u);
     EXPECT_TRUE(journal->put(make_record(3, 5), start)) << "no further lock";
     journal->drop(make_record(1, 0).key, 1);
+    EXPECT_EQ(journal->room(), 1u);
     EXPECT_TRUE(journal->put(make_record(4, 6), start));
 }
 

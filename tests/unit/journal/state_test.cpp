@@ -12,7 +12,11 @@ using Origin = StateRead::Origin;
 const State example{"6f1c1a52-7a43-4f0c-9b57-0d1a0f6f9d10",
                     12,
                     4711,
-                    "epoch=12 state=open\nplacement=redis 100%\xc3\xa9"};
+                    "epoch=12 state=open\nplacement=redis 100%\xc3\xa9",
+                    18'000'000'000'000'000'001U,
+                    "b007 id",
+                    true,
+                    -5};
 
 class StateTest : public testing::Test {
 protected:
@@ -43,7 +47,11 @@ TEST_F(StateTest, is_text_that_a_person_can_read) {
               "cluster 6f1c1a52-7a43-4f0c-9b57-0d1a0f6f9d10\n"
               "epoch 12\n"
               "local-fence-floor 4711\n"
-              "authority epoch=12 state=open%0aplacement=redis 100%25%c3%a9\n");
+              "authority epoch=12 state=open%0aplacement=redis 100%25%c3%a9\n"
+              "incarnation 18000000000000000001\n"
+              "boot b007 id\n"
+              "journal yes\n"
+              "arbiter-clock -5\n");
 }
 
 TEST_F(StateTest, stays_the_former_one_when_saving_fails) {

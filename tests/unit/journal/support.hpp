@@ -83,4 +83,11 @@ inline core::GrantRecord make_record(std::uint64_t number, Fence fence) {
     return record;
 }
 
+// A cancelled request id of the same lock.
+inline core::CancelledRequest make_bar(std::uint64_t number,
+                                       const std::string& request,
+                                       Duration left) {
+    return {make_record(number, 0).key, RequestId(request), left};
+}
+
 }  // namespace latchd::journal::test
