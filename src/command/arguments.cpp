@@ -3,14 +3,21 @@
 #include "arguments.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace latchd::command {
 namespace {
 
-bool is_resource_byte(char c) noexcept {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '.' || c == ':' || c == '-';
-}
+constexpr auto resource_bytes = [] {
+    std::array<bool, 256> allowed{};
+    for (const char c : std::string_view("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                         "0123456789_.:-")) {
+        allowed[static_cast<unsigned char>(c)] = true;
+    }
+    return allowed;
+}();
+
+bool is_resource_byte(char c) noexcept { return resource_bytes[static_cast<unsigned char>(c)]; }
 
 std::string range_text(const Range& range) {
     std::string text = "a whole number";

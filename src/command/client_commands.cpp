@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client_line.hpp"
 #include "context.hpp"
+#include "report.hpp"
 #include "text.hpp"
 
 #include <algorithm>
@@ -78,7 +79,7 @@ void run_list(Context& context) {
     }
     std::string lines;
     const Time now = context.host().now();
-    context.host().visit_clients([&](const ClientState& client) {
+    visit_clients_of_all(context, [&](const ClientState& client) {
         const bool listed =
             ids.empty() || std::find(ids.begin(), ids.end(), client.id) != ids.end();
         if (listed && (type.empty() || equals_ignoring_case(type_of(client), type))) {
@@ -139,7 +140,7 @@ bool read_filter(Context& context, std::string_view name, std::string_view value
 
 std::int64_t kill(Context& context, const KillFilter& filter) {
     std::vector<ClientId> victims;
-    context.host().visit_clients([&](const ClientState& client) {
+    visit_clients_of_all(context, [&](const ClientState& client) {
         if (fits(filter, client, context.client.id)) victims.push_back(client.id);
     });
     for (const ClientId victim : victims) {
@@ -319,7 +320,7 @@ constexpr std::array subcommands = {
             run_info},
     Command{"client|kill",
             -3,
-            operating,
+            operating | flag_gather | flag_gather_clients,
             power,
             "2.4.0",
             "connection",
@@ -329,11 +330,11 @@ constexpr std::array subcommands = {
             run_kill},
     Command{"client|list",
             -2,
-            operating,
+            operating | flag_gather | flag_gather_clients,
             power,
             "2.4.0",
             "connection",
-            "Lists the connections of this node",
+            "Lists the connections of this process",
             "[TYPE NORMAL|PUBSUB] [ID client-id...]",
             run_list},
     Command{"client|no-evict",

@@ -75,6 +75,7 @@ std::string client_line(const ClientState& client, Time now) {
     line.add_number("resp", client.proto);
     line.add("lib-name", client.lib_name);
     line.add("lib-ver", client.lib_version);
+    line.add_number("loop", client.loop);
     line.add_number("tot-net-in", client.bytes_in);
     line.add_number("tot-net-out", client.bytes_out);
     line.add_number("tot-cmds", client.commands);

@@ -12,6 +12,8 @@
 #include <latchd/resp/writer.hpp>
 
 #include <initializer_list>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -41,8 +43,10 @@ struct Context {
     Arguments args;  // with the command's name
     std::uint64_t slot;
     std::string& out;
-    Disposition disposition = {};
+    Disposition& disposition;
     bool failed = false;
+    std::span<const std::shared_ptr<const Report>> others = {};  // of a gathering command
+    std::size_t silent = 0;                                      // loops that did not report
 
     [[nodiscard]] Host& host() const noexcept { return services.host; }
     [[nodiscard]] const Options& options() const noexcept { return services.options; }
@@ -58,7 +62,11 @@ struct Context {
     void syntax_error() { error("ERR syntax error"); }
 
     [[nodiscard]] core::Ticket ticket() const noexcept { return {client.id, slot}; }
-    void start(core::ClientCommand command_of_core, std::string subject, bool may_overlap = true);
+    void start(core::ClientCommand&& command_of_core, LockKey&& subject, bool may_overlap = true);
+    // Of a fleet: answered later; `number`: done is told as 1.
+    void ask(std::variant<FleetMove, core::authority::WriteResource> wish, bool number = false);
+    // To be run once the other loops have reported.
+    void gather();
     void close_after_reply() noexcept { disposition.kind = Disposition::Kind::close_after_flush; }
 };
 

@@ -2,12 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "context.hpp"
 #include "outcome.hpp"
+#include "refusals.hpp"
+#include "report.hpp"
 #include "text.hpp"
 
 #include <latchd/command/dispatcher.hpp>
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace latchd::command {
 namespace {
@@ -15,42 +18,13 @@ namespace {
 constexpr std::size_t slow_arguments_max = 16;
 constexpr std::size_t slow_bytes_max = 128;
 
+constexpr std::string_view events_prefix = "latchd:events:";
 constexpr std::string_view noauth = "NOAUTH Authentication required.";
 
-// Redis formats the name and the arguments as C strings, so a NUL ends each; its limits are 128
-// bytes for the name and for the arguments together.
-std::string_view until_nul(std::string_view text) noexcept {
-    return text.substr(0, text.find('\0'));
-}
-
-// The first lines of an HTTP request: a browser that was led here by a web page may not talk to
-// latchd. The connection is closed without a word, as Redis does.
-bool is_http(std::string_view name) noexcept {
-    return equals_ignoring_case(name, "POST") || equals_ignoring_case(name, "Host:");
-}
-
-std::string unknown_command(Arguments args) {
-    static constexpr std::size_t shown_max = 128;
-    std::string shown;
-    for (std::size_t i = 1; i < args.size() && shown.size() < shown_max; ++i) {
-        const std::string_view argument = args[i].substr(0, shown_max - shown.size());
-        shown += "'";
-        shown += until_nul(argument);
-        shown += "' ";
-    }
-    std::string text = "ERR unknown command '";
-    text += until_nul(args[0].substr(0, shown_max));
-    return text += "', with args beginning with: " + shown;
-}
-
-std::string unknown_subcommand(const Command& container, std::string_view name) {
-    std::string text = "ERR unknown subcommand '";
-    text += until_nul(name.substr(0, 128));
-    return text += "'. Try " + upper(container.name) + " HELP.";
-}
-
-std::string wrong_arity(const Command& command) {
-    return "ERR wrong number of arguments for '" + std::string(command.name) + "' command";
+// The commands about locks; all others are answered from within their handler.
+bool is_answered_by_core(const Command& command) noexcept {
+    return (command.categories & category_lock) != 0 && !command.has(flag_admin) &&
+           command.name.find('|') == std::string_view::npos;
 }
 
 // Which arguments of a command may be shown in SLOWLOG: of UNLOCK and RENEW not the token, of
@@ -68,6 +42,12 @@ std::vector<std::string> masked(const Command& command, Arguments args) {
     return shown;
 }
 
+Disposition end_at_once(Disposition::Kind kind) {
+    Disposition disposition;
+    disposition.kind = kind;
+    return disposition;
+}
+
 }  // namespace
 
 ClientName name_of(const ClientState& state) {
@@ -79,7 +59,7 @@ bool is_trusted(const ClientState& state, const Options& options) noexcept {
     return options.password.empty() || state.authenticated;
 }
 
-void Context::start(core::ClientCommand command_of_core, std::string subject, bool may_overlap) {
+void Context::start(core::ClientCommand&& command_of_core, LockKey&& subject, bool may_overlap) {
     disposition.kind = Disposition::Kind::started;
     disposition.started.emplace(Started{
         .command = std::move(command_of_core),
@@ -89,6 +69,28 @@ void Context::start(core::ClientCommand command_of_core, std::string subject, bo
                     .subject = std::move(subject)},
         .may_overlap = may_overlap,
     });
+    ++client.unanswered;
+}
+
+void Context::ask(std::variant<FleetMove, core::authority::WriteResource> wish, bool number) {
+    disposition.kind = Disposition::Kind::asked;
+    disposition.asked.emplace(Asked{.wish = std::move(wish),
+                                    .pending = {.command = &command,
+                                                .proto = client.proto,
+                                                .number = number,
+                                                .started = services.host.now(),
+                                                .subject = {}}});
+    ++client.unanswered;
+}
+
+// A process of one loop never does: the handler then sees no others.
+void Context::gather() {
+    disposition.kind = Disposition::Kind::gathering;
+    disposition.gathering.emplace(Gathering{.pending = {.command = &command,
+                                                        .proto = client.proto,
+                                                        .started = services.host.now(),
+                                                        .subject = {}},
+                                            .arguments = {args.begin(), args.end()}});
     ++client.unanswered;
 }
 
@@ -110,8 +112,18 @@ public:
                 const Pending& pending,
                 const core::Outcome& outcome,
                 std::string& out);
+    void finish(ClientState& state,
+                const Pending& pending,
+                const FleetAnswer& answer,
+                std::string& out);
+    bool finish(ClientState& state,
+                const Gathering& gathering,
+                const Reports& reports,
+                std::size_t silent,
+                std::string& out);
     void gone(const ClientState& state);
     void publish(const core::Happened& happened);
+    void publish(const core::authority::Changed& change);
     void push_to_holder(ClientId id, const core::Happened& happened);
 
     Services& services() noexcept { return services_; }
@@ -120,7 +132,12 @@ private:
     // The command to run, or nullptr after an error was written.
     const Command* look_up(Arguments args, Context& context);
     bool may_run(const Command& command, Context& context);
-    void note_call(const Command& command, Context& context, Time began);
+    void note_call(const Command& command, Context& context, Duration took);
+    CommandCounts& note_end(ClientState& state, const Pending& pending, Duration took);
+    void tell(const std::string& channel,
+              ClientId id,
+              std::string_view pattern,
+              const std::string&);
     void add_slow(Duration took, std::vector<std::string> arguments, const ClientState& state);
 
     Services services_;
@@ -167,31 +184,44 @@ Disposition Dispatcher::Impl::run(ClientState& state,
                                   std::uint64_t slot,
                                   std::string& out) {
     static constexpr Command none{};
-    if (is_http(args.front())) return {.kind = Disposition::Kind::close_after_flush, .started = {}};
+    if (is_http(args.front())) return end_at_once(Disposition::Kind::close_after_flush);
+    Disposition disposition;
     const std::size_t reply_begin = out.size();
     const ReplyMode mode = state.reply_mode;
-    Context probe{services_, state, none, args, slot, out};
+    Context probe{services_, state, none, args, slot, out, disposition};
     const Command* command = look_up(args, probe);
     if (command != nullptr && command->has(flag_alone) && state.unanswered > 0) {
-        return {.kind = Disposition::Kind::postponed, .started = {}};
+        return end_at_once(Disposition::Kind::postponed);
     }
     services_.statistics.count_processed();
     ++state.commands;
     // SKIP is for one command, whatever comes of it.
     if (mode == ReplyMode::skip_next) state.reply_mode = ReplyMode::on;
-    Disposition disposition;
     if (command != nullptr && may_run(*command, probe)) {
-        const Time began = services_.host.now();
-        state.last_command = began;
+        state.last_command = services_.host.now();
         state.last_verb = command->name;
-        Context context{services_, state, *command, args, slot, out};
-        command->handler(context);
-        disposition = std::move(context.disposition);
-        if (!disposition.started) note_call(*command, context, began);
+        Context context{services_, state, *command, args, slot, out, disposition};
+        // What the core answers is timed by the turns of the loop.
+        const bool is_of_core = is_answered_by_core(*command);
+        const Time began = is_of_core ? services_.host.now() : services_.host.read_clock();
+        if (command->has(flag_gather) && services_.host.loops() > 1) {
+            context.gather();
+        } else {
+            command->handler(context);
+        }
+        if (command->has(flag_pubsub)) services_.host.listens(!services_.subscriptions.empty());
+        if (!disposition.started && !disposition.asked && !disposition.gathering) {
+            const Time ended = is_of_core ? services_.host.now() : services_.host.read_clock();
+            note_call(*command, context, ended - began);
+        }
     }
     if (mode != ReplyMode::on) {
         if (disposition.started) {
             disposition.started->pending.silent = true;
+        } else if (disposition.asked) {
+            disposition.asked->pending.silent = true;
+        } else if (disposition.gathering) {
+            disposition.gathering->pending.silent = true;
         } else if (state.reply_mode != ReplyMode::on || mode == ReplyMode::skip_next) {
             out.resize(reply_begin);
         }
@@ -199,8 +229,7 @@ Disposition Dispatcher::Impl::run(ClientState& state,
     return disposition;
 }
 
-void Dispatcher::Impl::note_call(const Command& command, Context& context, Time began) {
-    const Duration took = services_.host.now() - began;
+void Dispatcher::Impl::note_call(const Command& command, Context& context, Duration took) {
     CommandCounts& counts = services_.statistics.of(command);
     ++counts.calls;
     counts.usec += static_cast<std::uint64_t>(took.count());
@@ -222,25 +251,82 @@ void Dispatcher::Impl::add_slow(Duration took,
                             .name = state.name});
 }
 
-void Dispatcher::Impl::finish(ClientState& state,
-                              const Pending& pending,
-                              const core::Outcome& outcome,
-                              std::string& out) {
-    const Duration took = services_.host.now() - pending.started;
+CommandCounts& Dispatcher::Impl::note_end(ClientState& state,
+                                          const Pending& pending,
+                                          Duration took) {
     CommandCounts& counts = services_.statistics.of(*pending.command);
     ++counts.calls;
     counts.usec += static_cast<std::uint64_t>(took.count());
     counts.took.add(took);
     if (state.unanswered > 0) --state.unanswered;
     if (pending.waits && state.waiting > 0) --state.waiting;
+    return counts;
+}
+
+void Dispatcher::Impl::finish(ClientState& state,
+                              const Pending& pending,
+                              const FleetAnswer& answer,
+                              std::string& out) {
+    CommandCounts& counts = note_end(state, pending, services_.host.now() - pending.started);
+    if (!answer.done) {
+        ++counts.failed;
+        services_.statistics.count_error(answer.text);
+    }
+    if (pending.silent) return;
+    resp::Writer reply(out, protocol_of(pending.proto));
+    if (!answer.done) {
+        reply.error(answer.text);
+    } else if (pending.number) {
+        reply.integer(1);
+    } else {
+        reply.simple_string(answer.text);
+    }
+}
+
+bool Dispatcher::Impl::finish(ClientState& state,
+                              const Gathering& gathering,
+                              const Reports& reports,
+                              std::size_t silent,
+                              std::string& out) {
+    const Command& command = *gathering.pending.command;
+    const std::vector<std::string_view> args(gathering.arguments.begin(),
+                                             gathering.arguments.end());
+    const std::size_t reply_begin = out.size();
+    const int proto = std::exchange(state.proto, gathering.pending.proto);
+    Disposition disposition;
+    Context context{services_, state, command, args, 0, out, disposition};
+    context.others = reports;
+    context.silent = silent;
+    const Time began = services_.host.read_clock();
+    if (silent == 0 || command.has(flag_gather_some)) {
+        command.handler(context);
+    } else {
+        std::string text = "ERR ";
+        append_number(text, silent);
+        text += " of ";
+        append_number(text, services_.host.loops());
+        context.error(text + " event loops of the process do not answer: nothing was done");
+    }
+    state.proto = proto;
+    note_call(command, context, services_.host.read_clock() - began);
+    if (state.unanswered > 0) --state.unanswered;
+    if (gathering.pending.silent) out.resize(reply_begin);
+    return context.disposition.kind == Disposition::Kind::close_after_flush;
+}
+
+void Dispatcher::Impl::finish(ClientState& state,
+                              const Pending& pending,
+                              const core::Outcome& outcome,
+                              std::string& out) {
+    const Duration took = services_.host.now() - pending.started;
+    CommandCounts& counts = note_end(state, pending, took);
     // The time of a LOCK that waits is the holder's, not the store's: it is not slow.
     const Duration limit = services_.options.slower_than;
     if (!pending.waits && limit >= Duration::zero() && took >= limit) {
         std::vector<std::string> shown = {upper(pending.command->name)};
-        if (!pending.subject.empty()) {
-            const std::size_t blank = pending.subject.find(' ');
-            shown.push_back(pending.subject.substr(0, blank));
-            shown.push_back(pending.subject.substr(blank + 1, slow_bytes_max));
+        if (!pending.subject.resource.empty()) {
+            shown.push_back(pending.subject.resource.str());
+            shown.emplace_back(pending.subject.id.view().substr(0, slow_bytes_max));
         }
         add_slow(took, std::move(shown), state);
     }
@@ -259,26 +345,53 @@ void Dispatcher::Impl::gone(const ClientState& state) {
     for (const std::string& pattern : state.patterns) {
         services_.subscriptions.drop_pattern(pattern, state.id);
     }
+    if (state.subscriptions() > 0) services_.host.listens(!services_.subscriptions.empty());
+}
+
+void Dispatcher::Impl::tell(const std::string& channel,
+                            ClientId id,
+                            std::string_view pattern,
+                            const std::string& text) {
+    const ClientState* client = services_.host.find_client(id);
+    if (client == nullptr) return;
+    std::string bytes;
+    resp::Writer message(bytes, protocol_of(client->proto));
+    message.push(pattern.empty() ? 3 : 4);
+    message.bulk(pattern.empty() ? "message" : "pmessage");
+    if (!pattern.empty()) message.bulk(pattern);
+    message.bulk(channel);
+    message.bulk(text);
+    services_.host.push(id, bytes);
 }
 
 void Dispatcher::Impl::publish(const core::Happened& happened) {
-    Host& host = services_.host;
-    const std::string channel = "latchd:events:" + happened.key.resource.str();
+    const std::string channel = std::string(events_prefix) + happened.key.resource.str();
     const std::string text = event_text(happened);
-    std::string bytes;
-    services_.subscriptions.visit(channel, [&](ClientId id, std::string_view pattern) {
-        const ClientState* client = host.find_client(id);
-        if (client == nullptr) return;
-        bytes.clear();
-        resp::Writer message(bytes, protocol_of(client->proto));
-        message.push(pattern.empty() ? 3 : 4);
-        message.bulk(pattern.empty() ? "message" : "pmessage");
-        if (!pattern.empty()) message.bulk(pattern);
-        message.bulk(channel);
-        message.bulk(text);
-        host.push(id, bytes);
-    });
+    services_.subscriptions.visit(
+        channel, [&](ClientId id, std::string_view pattern) { tell(channel, id, pattern, text); });
     for (const ClientId id : happened.holders) push_to_holder(id, happened);
+}
+
+// It is about every resource: who subscribed to one hears it there, who subscribed to a pattern
+// once, under a name that stands for all.
+void Dispatcher::Impl::publish(const core::authority::Changed& change) {
+    const bool is_open = change.state == core::authority::RecordState::open;
+    const std::string text = "failover - epoch=" + std::to_string(change.epoch) +
+                             " state=" + (is_open ? "open" : "settling") + " tier=" + change.tier +
+                             " " + change.reason;
+    std::vector<std::string> channels;
+    for (const auto& [channel, clients] : services_.subscriptions.channels()) {
+        if (channel.starts_with(events_prefix)) channels.push_back(channel);
+    }
+    for (const std::string& channel : channels) {
+        services_.subscriptions.visit(channel, [&](ClientId id, std::string_view pattern) {
+            if (pattern.empty()) tell(channel, id, pattern, text);
+        });
+    }
+    const std::string all = std::string(events_prefix) + "_all";
+    services_.subscriptions.visit(all, [&](ClientId id, std::string_view pattern) {
+        if (!pattern.empty()) tell(all, id, pattern, text);
+    });
 }
 
 void Dispatcher::Impl::push_to_holder(ClientId id, const core::Happened& happened) {
@@ -318,7 +431,28 @@ void Dispatcher::finish(ClientState& state,
 
 void Dispatcher::gone(const ClientState& state) { impl_->gone(state); }
 
+void Dispatcher::finish(ClientState& state,
+                        const Pending& pending,
+                        const FleetAnswer& answer,
+                        std::string& out) {
+    impl_->finish(state, pending, answer, out);
+}
+
+bool Dispatcher::finish(ClientState& state,
+                        const Gathering& gathering,
+                        const Reports& reports,
+                        std::size_t silent,
+                        std::string& out) {
+    return impl_->finish(state, gathering, reports, silent, out);
+}
+
+std::shared_ptr<const Report> Dispatcher::report(const Gathering& gathering) {
+    return make_report(impl_->services(), gathering);
+}
+
 void Dispatcher::publish(const core::Happened& happened) { impl_->publish(happened); }
+
+void Dispatcher::publish(const core::authority::Changed& change) { impl_->publish(change); }
 
 void Dispatcher::write_error(std::string_view text, std::string& out) {
     impl_->services().statistics.count_error(text);

@@ -2,11 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "info.hpp"
 
+#include "fleet_commands.hpp"
+#include "map_writer.hpp"
+#include "report.hpp"
 #include "text.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <optional>
 
 // INFO as Redis's tools and exporters read it: Redis's sections first, latchd's own behind them.
 // blocked_clients, expired_keys and db0 have mapped meanings: clients waiting in LOCK, locks
@@ -58,9 +62,11 @@ private:
 // What the sections are made from, read once.
 struct Source {
     Context& context;
-    ProcessInfo process;
-    NodeStatus status;
-    core::NodeCounts counts;
+    ProcessInfo process;      // of all loops
+    NodeStatus status;        // of this one
+    core::NodeCounts counts;  // of all
+    Statistics statistics;    // of all
+    std::optional<FleetView> fleet;
 };
 
 std::int64_t uptime_seconds(const Source& source) {
@@ -99,6 +105,10 @@ void add_clients(const Source& source, Section& out) {
         waiting += client.waiting != 0 ? 1 : 0;
         listening += client.subscriptions() != 0 ? 1 : 0;
     });
+    for (const auto& report : source.context.others) {
+        waiting += report->clients_waiting;
+        listening += report->clients_listening;
+    }
     out.begin("Clients");
     out.number("connected_clients", source.process.clients);
     out.number("maxclients", source.process.clients_max);
@@ -123,7 +133,7 @@ void add_persistence(const Source&, Section& out) {
 }
 
 void add_stats(const Source& source, Section& out) {
-    const Statistics& statistics = source.context.services.statistics;
+    const Statistics& statistics = source.statistics;
     out.begin("Stats");
     out.number("total_connections_received", source.process.connections_received);
     out.number("total_commands_processed", statistics.processed());
@@ -135,10 +145,10 @@ void add_stats(const Source& source, Section& out) {
     out.number("evicted_keys", 0);
     out.number("keyspace_hits", 0);
     out.number("keyspace_misses", 0);
-    out.number("pubsub_channels", source.context.services.subscriptions.channels().size());
-    out.number("pubsub_patterns", source.context.services.subscriptions.patterns().size());
+    out.number("pubsub_channels", channels_of_all(source.context).size());
+    out.number("pubsub_patterns", patterns_of_all(source.context));
     out.number("total_error_replies", statistics.error_replies());
-    out.number("slowlog_len", source.context.services.slow_log.entries().size());
+    out.number("slowlog_len", slow_log_of_all(source.context).size());
 }
 
 void add_replication(const Source&, Section& out) {
@@ -161,7 +171,52 @@ void add_cluster(const Source&, Section& out) {
     out.number("cluster_enabled", 0);
 }
 
-std::string_view or_dash(std::string_view text) noexcept { return text.empty() ? "-" : text; }
+// Commas and equals signs divide the fields of a store's line.
+std::string plain(std::string_view text) {
+    std::string result(or_dash(text));
+    std::replace_if(
+        result.begin(), result.end(), [](char c) { return c == ',' || c == '='; }, ' ');
+    return result;
+}
+
+// Each loop is a node of its own; what this section says else is of the one that was asked.
+void add_loop(Section& out,
+              std::size_t number,
+              const NodeName& node,
+              const NodeStatus& status,
+              std::uint64_t clients,
+              const core::NodeCounts& counts) {
+    std::string line = "node=" + plain(node.view()) + ",state=" + plain(status.state) + ",clients=";
+    append_number(line, clients);
+    line += ",locks_held=";
+    append_number(line, counts.held);
+    line += ",locks_waiting=";
+    append_number(line, counts.waiting);
+    std::string name = "latchd_loop";
+    append_number(name, number);
+    out.text(name, line);
+}
+
+void add_loops(const Source& source, Section& out) {
+    const Context& context = source.context;
+    out.number("latchd_loops", context.host().loops());
+    out.number("latchd_loops_silent", context.silent);
+    const ProcessInfo own = context.host().process();
+    add_loop(out,
+             context.client.loop,
+             context.options().node,
+             source.status,
+             own.clients,
+             context.host().counts());
+    for (const auto& report : context.others) {
+        add_loop(out,
+                 report->loop,
+                 report->node,
+                 report->status,
+                 report->process.clients,
+                 report->counts);
+    }
+}
 
 void add_latchd(const Source& source, Section& out) {
     const NodeStatus& status = source.status;
@@ -176,15 +231,39 @@ void add_latchd(const Source& source, Section& out) {
     out.text("latchd_tier", or_dash(status.tier));
     out.number("latchd_epoch", status.epoch);
     out.number("latchd_epochs_opened", status.epochs);
+    if (source.fleet) {
+        out.number("latchd_failovers", source.fleet->failovers);
+        out.number("latchd_last_failover_time", source.fleet->last_failover_unix);
+        out.text("latchd_last_failover_from", or_dash(source.fleet->last_failover_from));
+        out.number("latchd_config_differs", source.fleet->differing.size());
+    }
     out.text("latchd_warnings", or_dash(status.warnings));
+    add_loops(source, out);
 }
 
-// Commas and equals signs divide the fields of a store's line.
-std::string plain(std::string_view text) {
-    std::string result(or_dash(text));
-    std::replace_if(
-        result.begin(), result.end(), [](char c) { return c == ',' || c == '='; }, ' ');
-    return result;
+// Where the fleet agrees, and on what.
+void add_authority(const Source& source, Section& out) {
+    if (!source.fleet) return;
+    const core::authority::FleetStatus& status = source.fleet->status;
+    out.begin("Authority");
+    out.text("authority_mode", word_of(status.mode));
+    out.text("authority_arbiter", or_dash(source.fleet->arbiter.name));
+    out.text("authority_arbiter_state", status.arbiter_reached ? "reached" : "unreachable");
+    out.text("authority_arbiter_error", or_dash(status.arbiter_error));
+    out.number("authority_confirmed", status.is_confirmed ? 1 : 0);
+    out.number("authority_view_left_ms", std::max<std::int64_t>(to_ms(status.view_left), 0));
+    out.number("authority_strict_left_ms", std::max<std::int64_t>(to_ms(status.strict_left), 0));
+    if (!status.record) return;
+    const core::authority::Placement& placement = status.record->placement;
+    out.text("authority_cluster_uuid", or_dash(status.record->uuid.view()));
+    out.number("authority_epoch", status.record->epoch);
+    out.text("authority_state",
+             placement.state == core::authority::RecordState::open ? "open" : "settling");
+    out.text("authority_store", or_dash(placement.store));
+    out.text("authority_tier", or_dash(placement.tier));
+    out.text("authority_reason", or_dash(placement.reason));
+    out.number("authority_since", placement.since_ms / 1000);
+    out.text("authority_process", or_dash(placement.identity.run_id));
 }
 
 void add_stores(const Source& source, Section& out) {
@@ -210,6 +289,26 @@ void add_stores(const Source& source, Section& out) {
         add("conns", store.connections);
         line += ",warning=" + plain(store.warning);
         std::string name = "store";
+        append_number(name, i);
+        out.text(name, line);
+    }
+}
+
+void add_fleet(const Source& source, Section& out) {
+    if (!source.fleet) return;
+    const core::authority::FleetStatus& status = source.fleet->status;
+    out.begin("Fleet");
+    out.number("nodes", status.nodes.size());
+    out.number("nodes_lost", status.lost.size());
+    for (std::size_t i = 0; i < status.nodes.size(); ++i) {
+        const core::authority::NodeRow& row = status.nodes[i];
+        std::string line =
+            "name=" + plain(row.name.view()) + ",incarnation=" + incarnation_text(row.incarnation) +
+            ",self=" + (row.incarnation == source.fleet->incarnation ? "1" : "0") +
+            ",state=" + (is_lost(status, row.incarnation) ? "lost" : "alive") + ",acked=";
+        append_number(line, row.acked);
+        line += ",version=" + plain(row.version) + ",config=" + plain(row.config_hash);
+        std::string name = "node";
         append_number(name, i);
         out.text(name, line);
     }
@@ -241,7 +340,7 @@ template <class Visit>
 void visit_called(const Source& source, Visit&& visit) {
     const Services& services = source.context.services;
     const auto one = [&](const Command& command) {
-        const CommandCounts* counts = services.statistics.find(command);
+        const CommandCounts* counts = source.statistics.find(command);
         if (counts != nullptr && counts->calls + counts->rejected > 0) visit(command, *counts);
     };
     for (const Command* command : services.table.all()) {
@@ -273,7 +372,7 @@ void add_commandstats(const Source& source, Section& out) {
 
 void add_errorstats(const Source& source, Section& out) {
     out.begin("Errorstats");
-    for (const auto& [word, count] : source.context.services.statistics.errors()) {
+    for (const auto& [word, count] : source.statistics.errors()) {
         std::string value = "count=";
         append_number(value, count);
         out.text("errorstat_" + word, value);
@@ -322,6 +421,8 @@ constexpr std::array sections = {
     Row{"cluster", add_cluster, true},
     Row{"latchd", add_latchd, true},
     Row{"stores", add_stores, true},
+    Row{"authority", add_authority, true},
+    Row{"fleet", add_fleet, true},
     Row{"locks", add_locks, true},
     Row{"commandstats", add_commandstats, false},
     Row{"errorstats", add_errorstats, false},
@@ -343,8 +444,12 @@ bool is_asked(const Row& row, Arguments names) {
 }  // namespace
 
 std::string info_text(Context& context) {
-    const Source source{
-        context, context.host().process(), context.host().status(), context.host().counts()};
+    const Source source{context,
+                        process_of_all(context),
+                        context.host().status(),
+                        counts_of_all(context),
+                        statistics_of_all(context),
+                        context.host().fleet()};
     Section out;
     for (const Row& row : sections) {
         if (is_asked(row, context.args.subspan(1))) row.add(source, out);

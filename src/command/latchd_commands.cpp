@@ -1,40 +1,52 @@
 // SPDX-FileCopyrightText: 2026 The latchd authors
 // SPDX-License-Identifier: Apache-2.0
 #include "context.hpp"
+#include "fleet_commands.hpp"
+#include "map_writer.hpp"
+#include "report.hpp"
 #include "resource_commands.hpp"
 #include "text.hpp"
 
+#include <algorithm>
 #include <array>
 
-// LATCHD: administration of this node.
+// LATCHD: administration of this node and of its fleet.
 namespace latchd::command {
 namespace {
 
-class MapWriter {
-public:
-    MapWriter(resp::Writer reply, std::size_t pairs) : reply_(reply) { reply_.map(pairs); }
-    void text(std::string_view name, std::string_view value) {
-        reply_.bulk(name);
-        reply_.bulk(value);
+void write_fleet(MapWriter& map, const FleetView& fleet, const core::Registry& registry) {
+    const core::authority::FleetStatus& status = fleet.status;
+    const auto ms = [](Duration d) {
+        return static_cast<std::uint64_t>(std::max<std::int64_t>(to_ms(d), 0));
+    };
+    map.text("mode", word_of(status.mode));
+    map.text("epoch_reason", status.record ? or_dash(status.record->placement.reason) : "-");
+    map.number(
+        "epoch_since",
+        status.record ? static_cast<std::uint64_t>(status.record->placement.since_ms / 1000) : 0);
+    map.text("arbiter", fleet.arbiter.name);
+    map.text("arbiter_state", status.arbiter_reached ? "reached" : "unreachable");
+    map.text("arbiter_error", or_dash(status.arbiter_error));
+    map.number("confirmed", status.is_confirmed ? 1 : 0);
+    map.number("view_left_ms", ms(status.view_left));
+    map.number("strict_left_ms", ms(status.strict_left));
+    map.number("nodes", status.nodes.size());
+    map.number("nodes_lost", status.lost.size());
+    map.number("failovers", fleet.failovers);
+    std::string pending;
+    for (const auto& [name, settings] : registry.all()) {
+        if (!settings.pending) continue;
+        pending += (pending.empty() ? "" : "; ") + name + ": " + pending_text(*settings.pending);
     }
-    void number(std::string_view name, std::uint64_t value) {
-        reply_.bulk(name);
-        reply_.integer(static_cast<std::int64_t>(value));
-    }
-
-private:
-    resp::Writer reply_;
-};
-
-std::string_view or_dash(const std::string& text) noexcept {
-    return text.empty() ? std::string_view("-") : std::string_view(text);
+    map.text("pending", or_dash(pending));
 }
 
 void run_status(Context& context) {
     const NodeStatus status = context.host().status();
-    const core::NodeCounts counts = context.host().counts();
-    const ProcessInfo process = context.host().process();
-    MapWriter map(context.reply(), 17);
+    const core::NodeCounts counts = counts_of_all(context);
+    const ProcessInfo process = process_of_all(context);
+    const auto fleet = context.host().fleet();
+    MapWriter map(context.reply(), fleet ? 32 : 19);
     map.text("node", context.options().node.view());
     map.text("cluster", context.options().cluster);
     map.text("version", context.options().version);
@@ -53,6 +65,9 @@ void run_status(Context& context) {
     map.number("locks_waiting", counts.waiting);
     map.number("resources", context.host().registry().all().size());
     map.text("warnings", or_dash(status.warnings));
+    map.number("loops", context.host().loops());
+    map.number("loops_silent", context.silent);
+    if (fleet) write_fleet(map, *fleet, context.host().registry());
 }
 
 void run_stores(Context& context) {
@@ -103,6 +118,15 @@ void run_help(Context& context) { write_help(context); }
 constexpr std::uint32_t asks = flag_readonly | flag_noscript | flag_loading | flag_stale;
 
 constexpr std::array subcommands = {
+    Command{.name = "latchd|doctor",
+            .arity = 2,
+            .flags = asks,
+            .categories = category_read | category_slow,
+            .since = "0.1.0",
+            .group = "generic",
+            .summary = "Lists what is not as it should be on this node and in its fleet",
+            .handler = run_doctor,
+            .own = true},
     Command{.name = "latchd|drain",
             .arity = 2,
             .flags = flag_admin | flag_noscript | flag_loading | flag_stale,
@@ -123,6 +147,25 @@ constexpr std::array subcommands = {
             .syntax = "ON|OFF",
             .handler = run_events,
             .own = true},
+    Command{.name = "latchd|failback",
+            .arity = 2,
+            .flags = flag_admin | flag_noscript | flag_loading | flag_stale,
+            .categories = category_admin | category_dangerous | category_slow,
+            .since = "0.1.0",
+            .group = "generic",
+            .summary = "Moves the fleet's locks back to the store that is preferred",
+            .handler = run_failback,
+            .own = true},
+    Command{.name = "latchd|failover",
+            .arity = -2,
+            .flags = flag_admin | flag_noscript | flag_loading | flag_stale,
+            .categories = category_admin | category_dangerous | category_slow,
+            .since = "0.1.0",
+            .group = "generic",
+            .summary = "Moves the fleet's locks to this store, or to the next one that is healthy",
+            .syntax = "[store]",
+            .handler = run_failover,
+            .own = true},
     Command{.name = "latchd|help",
             .arity = 2,
             .flags = flag_loading | flag_stale,
@@ -132,9 +175,18 @@ constexpr std::array subcommands = {
             .summary = "Shows this help",
             .handler = run_help,
             .own = true},
-    Command{.name = "latchd|status",
+    Command{.name = "latchd|nodes",
             .arity = 2,
             .flags = asks,
+            .categories = category_read | category_slow,
+            .since = "0.1.0",
+            .group = "generic",
+            .summary = "Shows the nodes of the fleet and what each sees",
+            .handler = run_nodes,
+            .own = true},
+    Command{.name = "latchd|status",
+            .arity = 2,
+            .flags = asks | flag_gather | flag_gather_some,
             .categories = category_read | category_slow,
             .since = "0.1.0",
             .group = "generic",

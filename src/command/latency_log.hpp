@@ -37,6 +37,17 @@ public:
         samples.push_back(sample);
         if (samples.size() > samples_max) samples.pop_front();
     }
+    void add(const LatencyLog& other) {
+        for (const auto& [event, series] : other.events_) {
+            Series& to = events_[event];
+            to.ms_max = std::max(to.ms_max, series.ms_max);
+            to.samples.insert(to.samples.end(), series.samples.begin(), series.samples.end());
+            std::stable_sort(to.samples.begin(), to.samples.end(), [](Sample a, Sample b) {
+                return a.unix_seconds < b.unix_seconds;
+            });
+            while (to.samples.size() > samples_max) to.samples.pop_front();
+        }
+    }
     std::size_t reset() {
         const std::size_t count = events_.size();
         events_.clear();

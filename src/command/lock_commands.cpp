@@ -8,11 +8,9 @@
 namespace latchd::command {
 namespace {
 
-std::string subject_of(const Context& context) {
+LockKey subject_of(const Context& context) {
     if (context.options().slower_than < Duration::zero()) return {};
-    std::string subject(context.args[1]);
-    subject += ' ';
-    return subject += context.args[2];
+    return {ResourceName(context.args[1]), LockId(context.args[2])};
 }
 
 // LOCK resource id [options]

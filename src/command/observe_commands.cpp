@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The latchd authors
 // SPDX-License-Identifier: Apache-2.0
 #include "context.hpp"
+#include "report.hpp"
 #include "text.hpp"
 
 #include <algorithm>
@@ -12,7 +13,7 @@ namespace {
 
 // SLOWLOG GET [count]
 void run_slowlog_get(Context& context) {
-    const auto& entries = context.services.slow_log.entries();
+    const auto entries = slow_log_of_all(context);
     std::size_t count = 10;
     if (context.args.size() > 3) {
         return context.error("ERR wrong number of arguments for 'slowlog|get' command");
@@ -41,7 +42,7 @@ void run_slowlog_get(Context& context) {
 }
 
 void run_slowlog_len(Context& context) {
-    context.reply().integer(static_cast<std::int64_t>(context.services.slow_log.entries().size()));
+    context.reply().integer(static_cast<std::int64_t>(slow_log_of_all(context).size()));
 }
 
 void run_slowlog_reset(Context& context) {
@@ -49,8 +50,11 @@ void run_slowlog_reset(Context& context) {
     context.ok();
 }
 
+void reset_slowlog_here(Services& services, const Gathering&) { services.slow_log.reset(); }
+
 void run_latency_latest(Context& context) {
-    const auto& events = context.services.latency_log.events();
+    const LatencyLog latency = latency_of_all(context);
+    const auto& events = latency.events();
     resp::Writer reply = context.reply();
     reply.array(events.size());
     for (const auto& [name, series] : events) {
@@ -63,7 +67,8 @@ void run_latency_latest(Context& context) {
 }
 
 void run_latency_history(Context& context) {
-    const auto& events = context.services.latency_log.events();
+    const LatencyLog latency = latency_of_all(context);
+    const auto& events = latency.events();
     const auto it = events.find(context.args[2]);
     resp::Writer reply = context.reply();
     if (it == events.end()) return reply.array(0);
@@ -76,15 +81,31 @@ void run_latency_history(Context& context) {
 }
 
 void run_latency_reset(Context& context) {
-    LatencyLog& log = context.services.latency_log;
+    // The other loops have done their part already: what they had is in their reports.
+    LatencyLog all = latency_of_all(context);
+    LatencyLog& own = context.services.latency_log;
     std::size_t count = 0;
-    if (context.args.size() == 2) count = log.reset();
-    for (const std::string_view event : context.args.subspan(2)) count += log.reset(event);
+    if (context.args.size() == 2) {
+        count = all.reset();
+        own.reset();
+    }
+    for (const std::string_view event : context.args.subspan(2)) {
+        count += all.reset(event);
+        own.reset(event);
+    }
     context.reply().integer(static_cast<std::int64_t>(count));
 }
 
+void reset_latency_here(Services& services, const Gathering& gathering) {
+    if (gathering.arguments.size() == 2) services.latency_log.reset();
+    for (std::size_t i = 2; i < gathering.arguments.size(); ++i) {
+        services.latency_log.reset(gathering.arguments[i]);
+    }
+}
+
 void run_latency_doctor(Context& context) {
-    const auto& events = context.services.latency_log.events();
+    const LatencyLog latency = latency_of_all(context);
+    const auto& events = latency.events();
     std::string text = events.empty() ? "No event was slow enough to be noted.\n" : "";
     for (const auto& [name, series] : events) {
         text += name + ": ";
@@ -118,8 +139,9 @@ void write_histogram(resp::Writer reply, const CommandCounts& counts) {
 // LATENCY HISTOGRAM [command...]: cumulative, as in Redis.
 void run_latency_histogram(Context& context) {
     std::vector<std::pair<const Command*, const CommandCounts*>> found;
+    const Statistics statistics = statistics_of_all(context);
     const auto offer = [&](const Command& command) {
-        const CommandCounts* counts = context.services.statistics.find(command);
+        const CommandCounts* counts = statistics.find(command);
         if (counts != nullptr && counts->calls > 0) found.emplace_back(&command, counts);
     };
     const auto offer_all = [&](const Command& command) {
@@ -144,14 +166,14 @@ void run_latency_histogram(Context& context) {
 void run_memory_usage(Context& context) { context.reply().null(); }
 
 void run_memory_doctor(Context& context) {
-    const ProcessInfo process = context.host().process();
+    const ProcessInfo process = process_of_all(context);
     std::string text = "latchd keeps its locks and connections in memory and evicts nothing: ";
     append_number(text, process.memory_rss);
     context.reply().verbatim(text + " bytes are resident.\n");
 }
 
 void run_memory_stats(Context& context) {
-    const ProcessInfo process = context.host().process();
+    const ProcessInfo process = process_of_all(context);
     resp::Writer reply = context.reply();
     reply.map(4);
     const auto number = [&](std::string_view name, std::uint64_t value) {
@@ -161,7 +183,7 @@ void run_memory_stats(Context& context) {
     number("peak.allocated", process.memory_peak);
     number("total.allocated", process.memory_used);
     number("clients.normal", process.memory_clients);
-    number("keys.count", context.host().counts().held);
+    number("keys.count", counts_of_all(context).held);
 }
 
 void run_memory_purge(Context& context) { context.ok(); }
@@ -175,7 +197,7 @@ constexpr std::uint32_t power_kind = category_admin | category_dangerous | categ
 constexpr std::array slowlog_rows = {
     Command{"slowlog|get",
             -2,
-            power,
+            power | flag_gather,
             power_kind,
             "2.2.12",
             "server",
@@ -193,7 +215,7 @@ constexpr std::array slowlog_rows = {
             run_help},
     Command{"slowlog|len",
             2,
-            power,
+            power | flag_gather,
             power_kind,
             "2.2.12",
             "server",
@@ -202,19 +224,22 @@ constexpr std::array slowlog_rows = {
             run_slowlog_len},
     Command{"slowlog|reset",
             2,
-            power,
+            power | flag_gather,
             power_kind,
             "2.2.12",
             "server",
             "Empties the slow log",
             "",
-            run_slowlog_reset},
+            run_slowlog_reset,
+            {},
+            false,
+            reset_slowlog_here},
 };
 
 constexpr std::array latency_rows = {
     Command{"latency|doctor",
             2,
-            power,
+            power | flag_gather,
             power_kind,
             "2.8.13",
             "server",
@@ -232,7 +257,7 @@ constexpr std::array latency_rows = {
             run_help},
     Command{"latency|histogram",
             -2,
-            power,
+            power | flag_gather,
             power_kind,
             "7.0.0",
             "server",
@@ -241,7 +266,7 @@ constexpr std::array latency_rows = {
             run_latency_histogram},
     Command{"latency|history",
             3,
-            power,
+            power | flag_gather,
             power_kind,
             "2.8.13",
             "server",
@@ -250,7 +275,7 @@ constexpr std::array latency_rows = {
             run_latency_history},
     Command{"latency|latest",
             2,
-            power,
+            power | flag_gather,
             power_kind,
             "2.8.13",
             "server",
@@ -259,13 +284,16 @@ constexpr std::array latency_rows = {
             run_latency_latest},
     Command{"latency|reset",
             -2,
-            power,
+            power | flag_gather,
             power_kind,
             "2.8.13",
             "server",
             "Forgets the spikes of some or all events",
             "[event...]",
-            run_latency_reset},
+            run_latency_reset,
+            {},
+            false,
+            reset_latency_here},
 };
 
 constexpr std::array memory_rows = {
@@ -291,7 +319,7 @@ constexpr std::array memory_rows = {
             run_memory_purge},
     Command{"memory|stats",
             2,
-            0,
+            flag_gather,
             category_slow,
             "4.0.0",
             "server",

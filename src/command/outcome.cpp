@@ -18,11 +18,14 @@ constexpr std::array errors = {
              "do it right",
              "no: change the command"},
     ErrorRow{"DEGRADED",
-             "the grant would be worth less than REQUIRE asks for",
+             "the grant would be worth less than REQUIRE asks for, or is on a lower tier than the "
+             "resource's DEGRADE",
              "later, or with a weaker REQUIRE"},
-    ErrorRow{"NOSTORE",
-             "nothing was done: no store can be reached, or it is settling (retry_ms=n says when)",
-             "yes, later"},
+    ErrorRow{
+        "NOSTORE",
+        "nothing was done: no store can be reached, it is settling, or this node may not grant "
+        "now (retry_ms=n says when)",
+        "yes, later"},
     ErrorRow{"UNCERTAIN",
              "it may have happened: the store did not answer in time; max_ms=n is how long a grant "
              "could last, req=id its request id",
@@ -86,12 +89,13 @@ std::string grant_name(const LockKey& key, Fence fence) {
     return name;
 }
 
-// A lock that nobody holds: only what is still true of it.
+// A lock that nobody holds, or whose place is taken by what is no lock: only what is still true
+// of it.
 void free_view(const core::LockView& view, bool explain, resp::Writer& reply) {
     reply.map(explain ? 7 : 6);
     field(reply, "resource", view.record.key.resource.view());
     field(reply, "id", view.record.key.id.view());
-    field(reply, "state", "free");
+    field(reply, "state", view.foreign ? "foreign" : "free");
     field(reply, "waiters", view.waiters);
     field(reply, "tier", view.tier);
     field(reply, "epoch", view.epoch);

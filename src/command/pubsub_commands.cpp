@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The latchd authors
 // SPDX-License-Identifier: Apache-2.0
 #include "context.hpp"
+#include "report.hpp"
 #include "text.hpp"
 
 #include <latchd/base/glob.hpp>
@@ -101,7 +102,8 @@ void run_channels(Context& context) {
         return context.error("ERR wrong number of arguments for 'pubsub|channels' command");
     }
     std::vector<std::string_view> found;
-    for (const auto& [channel, clients] : context.services.subscriptions.channels()) {
+    const auto channels = channels_of_all(context);
+    for (const auto& [channel, clients] : channels) {
         if (args.size() < 3 || glob_matches(args[2], channel)) found.push_back(channel);
     }
     resp::Writer reply = context.reply();
@@ -110,19 +112,18 @@ void run_channels(Context& context) {
 }
 
 void run_numsub(Context& context) {
-    const auto& channels = context.services.subscriptions.channels();
+    const auto channels = channels_of_all(context);
     resp::Writer reply = context.reply();
     reply.array(2 * (context.args.size() - 2));
     for (const std::string_view channel : context.args.subspan(2)) {
-        const auto it = channels.find(channel);
+        const auto it = channels.find(std::string(channel));
         reply.bulk(channel);
-        reply.integer(it == channels.end() ? 0 : static_cast<std::int64_t>(it->second.size()));
+        reply.integer(it == channels.end() ? 0 : static_cast<std::int64_t>(it->second));
     }
 }
 
 void run_numpat(Context& context) {
-    context.reply().integer(
-        static_cast<std::int64_t>(context.services.subscriptions.patterns().size()));
+    context.reply().integer(static_cast<std::int64_t>(patterns_of_all(context)));
 }
 
 void run_no_shards(Context& context) { context.reply().array(0); }
@@ -146,11 +147,11 @@ constexpr std::uint32_t kind = category_pubsub | category_slow;
 constexpr std::array subcommands = {
     Command{"pubsub|channels",
             -2,
-            asks,
+            asks | flag_gather,
             kind,
             "2.8.0",
             "pubsub",
-            "Lists the channels that somebody listens to on this node",
+            "Lists the channels that somebody listens to in this process",
             "[pattern]",
             run_channels},
     Command{"pubsub|help",
@@ -164,7 +165,7 @@ constexpr std::array subcommands = {
             run_help},
     Command{"pubsub|numpat",
             2,
-            asks,
+            asks | flag_gather,
             kind,
             "2.8.0",
             "pubsub",
@@ -173,7 +174,7 @@ constexpr std::array subcommands = {
             run_numpat},
     Command{"pubsub|numsub",
             -2,
-            asks,
+            asks | flag_gather,
             kind,
             "2.8.0",
             "pubsub",
@@ -279,6 +280,7 @@ void drop_subscriptions(Context& context) {
     }
     client.channels.clear();
     client.patterns.clear();
+    context.host().listens(!context.services.subscriptions.empty());
 }
 
 std::span<const Command> pubsub_commands() noexcept { return rows; }

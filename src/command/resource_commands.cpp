@@ -10,15 +10,20 @@
 #include <latchd/base/glob.hpp>
 
 #include <array>
+#include <string>
 
-// RESOURCE: the settings of classes of locks, at run time and on this node. They are kept in
-// memory only: what is to outlive a restart belongs in the configuration.
+// RESOURCE: the settings of classes of locks, at run time. A fleet shares them, through its
+// arbiter; a node on its own keeps them in memory only, and what is to outlive a restart belongs in
+// the configuration.
 namespace latchd::command {
 namespace {
 
 constexpr std::string_view ms_value = "a whole number of milliseconds";
 constexpr std::string_view number_value = "a whole number";
-constexpr std::uint64_t resources_max = 10'000;
+// Of one node alone; and of a fleet, whose nodes read all of them again when one has changed.
+constexpr std::uint64_t resources_max = 100'000;
+constexpr std::uint64_t fleet_resources_max = 10'000;
+constexpr std::uint64_t busy_cache_ms_max = 1'000;
 
 constexpr std::array set_options = {
     Option{"TTL", ms_value},
@@ -30,6 +35,7 @@ constexpr std::array set_options = {
     Option{"MAXHOLD", ms_value},
     Option{"EXPECT", ms_value},
     Option{"DELAY", ms_value},
+    Option{"BUSYCACHE", ms_value},
 };
 
 constexpr std::array<std::string_view, 3> degrade_names = {"none", "mysql", "local"};
@@ -44,14 +50,15 @@ Complaint read_degrade(std::string_view input, std::optional<core::Degrade>& deg
     return "ERR DEGRADE " + quoted(input) + ": none, mysql or local is needed";
 }
 
-Complaint read_safety(std::string_view input, core::Safety& safety) {
+Complaint read_safety(const Options& limits, std::string_view input, core::Safety& safety) {
     if (equals_ignoring_case(input, "available")) {
         safety = core::Safety::available;
         return std::nullopt;
     }
     if (equals_ignoring_case(input, "strict")) {
-        return "ERR SAFETY strict needs an arbiter that outlives the store (MySQL), and none is "
-               "configured: available is what this node can keep";
+        if (!limits.strict_refusal.empty()) return "ERR " + limits.strict_refusal;
+        safety = core::Safety::strict;
+        return std::nullopt;
     }
     return "ERR SAFETY " + quoted(input) + ": strict or available is needed";
 }
@@ -78,7 +85,7 @@ Complaint apply_setting(const Options& limits,
     }
     if (name == "MAXRENEW") return read_setting(name, value, {0, 0xffffffff}, into.renew_max);
     if (name == "DEGRADE") return read_degrade(value, into.degrade);
-    if (name == "SAFETY") return read_safety(value, into.safety);
+    if (name == "SAFETY") return read_safety(limits, value, into.safety);
     if (name == "QUEUE") return read_setting(name, value, {1, 1'000'000}, into.queue_max);
     if (name == "EXPECTLOCKS") {
         return read_setting(name, value, {1, 1'000'000'000}, into.locks_expected);
@@ -88,6 +95,9 @@ Complaint apply_setting(const Options& limits,
     }
     if (name == "EXPECT")
         return read_ms(name, value, {1, hold_ms_max, "milliseconds"}, into.expect);
+    if (name == "BUSYCACHE") {
+        return read_ms(name, value, {0, busy_cache_ms_max, "milliseconds"}, into.busy_cache);
+    }
     const auto delay_max = static_cast<std::uint64_t>(to_ms(limits.delay_max));
     return read_ms(name, value, {1, delay_max, "milliseconds"}, into.delay);
 }
@@ -104,10 +114,17 @@ void run_set(Context& context) {
     if (Complaint complaint = check_resource(name)) return context.error(*complaint);
     core::Registry& registry = context.host().registry();
     const core::ResourceSettings* known = registry.find(name);
-    if (known == nullptr && registry.all().size() >= resources_max) {
-        return context.error("LIMIT 10000 resources are registered; RESOURCE DEL one first");
+    const std::uint64_t most = context.host().fleet() ? fleet_resources_max : resources_max;
+    if (known == nullptr && registry.all().size() >= most) {
+        return context.error("LIMIT " + std::to_string(most) +
+                             " resources are registered; RESOURCE DEL one first");
     }
     core::ResourceSettings settings = known != nullptr ? *known : core::ResourceSettings{};
+    settings.retired = false;
+    if (settings.pending) {  // what it names goes on from what was wished last
+        settings.safety = settings.pending->safety;
+        settings.degrade = settings.pending->degrade;
+    }
     const Complaint complaint =
         read_options("RESOURCE SET",
                      context.args.subspan(3),
@@ -116,7 +133,17 @@ void run_set(Context& context) {
                          return apply_setting(context.options(), option, value, settings);
                      });
     if (complaint) return context.error(*complaint);
+    if (settings.safety == core::Safety::strict && settings.degrade == core::Degrade::local) {
+        return context.error(
+            "ERR a strict resource is never locked on one host alone: DEGRADE "
+            "mysql or none is needed");
+    }
+    if (context.host().fleet()) {
+        note(context, "resource " + std::string(name) + " is to be set");
+        return context.ask(core::authority::WriteResource{ResourceName(name), std::move(settings)});
+    }
     registry.set(ResourceName(name), settings);
+    context.host().registry_changed(ResourceName(name), settings);
     note(context, "resource " + std::string(name) + " was set");
     context.ok();
 }
@@ -126,7 +153,8 @@ void run_get(Context& context) {
     const core::Registry& registry = context.host().registry();
     const core::ResourceSettings* settings = registry.find(context.args[2]);
     if (settings == nullptr) return context.reply().null();
-    write_resource(context.reply(), registry, context.args[2], *settings);
+    write_resource(
+        context.reply(), registry, context.args[2], *settings, context.host().fleet().has_value());
 }
 
 // RESOURCE LIST [pattern]
@@ -145,8 +173,24 @@ void run_list(Context& context) {
 
 void run_del(Context& context) {
     if (Complaint complaint = check_resource(context.args[2])) return context.error(*complaint);
+    const core::ResourceSettings* const known = context.host().registry().find(context.args[2]);
+    if (context.host().fleet() && known != nullptr) {
+        const bool is_strict = known->safety == core::Safety::strict ||
+                               (known->pending && known->pending->safety == core::Safety::strict);
+        if (is_strict) {
+            return context.error(
+                "ERR it is strict, and SAFETY changes with an epoch: RESOURCE SET it available "
+                "first");
+        }
+        note(context, "resource " + std::string(context.args[2]) + " is to be deleted");
+        return context.ask(
+            core::authority::WriteResource{ResourceName(context.args[2]), std::nullopt}, true);
+    }
     const bool erased = context.host().registry().erase(context.args[2]);
-    if (erased) note(context, "resource " + std::string(context.args[2]) + " was deleted");
+    if (erased) {
+        context.host().registry_changed(ResourceName(context.args[2]), std::nullopt);
+        note(context, "resource " + std::string(context.args[2]) + " was deleted");
+    }
     context.reply().integer(erased ? 1 : 0);
 }
 
@@ -166,8 +210,8 @@ constexpr std::array subcommands = {
             .since = "0.1.0",
             .group = "generic",
             .summary =
-                "Forgets a resource on this node, whose locks then get the defaults: 1, or 0 "
-                "if it was not registered",
+                "Forgets a resource, whose locks then get the defaults: 1, or 0 if it was not "
+                "registered",
             .syntax = "name",
             .handler = run_del,
             .own = true},
@@ -206,10 +250,11 @@ constexpr std::array subcommands = {
             .categories = change_kind,
             .since = "0.1.0",
             .group = "generic",
-            .summary = "Registers a resource on this node, or changes the settings that are named",
+            .summary = "Registers a resource, or changes the settings that are named",
             .syntax =
                 "name [TTL ms] [MAXRENEW n] [DEGRADE none|mysql|local] [SAFETY strict|available] "
-                "[QUEUE n] [EXPECTLOCKS n] [MAXHOLD ms] [EXPECT ms] [DELAY ms]",
+                "[QUEUE n] [EXPECTLOCKS n] [MAXHOLD ms] [EXPECT ms] [DELAY ms] "
+                "[BUSYCACHE ms]",
             .handler = run_set,
             .own = true},
 };
@@ -218,10 +263,19 @@ constexpr std::array subcommands = {
 
 std::span<const Command> resource_subcommands() noexcept { return subcommands; }
 
+std::string pending_text(const core::PendingSettings& pending) {
+    std::string text =
+        pending.safety == core::Safety::strict ? "safety strict" : "safety available";
+    text += ", degrade ";
+    text += pending.degrade ? degrade_names[static_cast<std::size_t>(*pending.degrade)] : "default";
+    return text + ", from epoch " + std::to_string(pending.from);
+}
+
 void write_resource(resp::Writer reply,
                     const core::Registry& registry,
                     std::string_view name,
-                    const core::ResourceSettings& settings) {
+                    const core::ResourceSettings& settings,
+                    bool is_shared) {
     const auto text = [&](std::string_view field, std::string_view value) {
         reply.bulk(field);
         reply.bulk(value);
@@ -238,9 +292,9 @@ void write_resource(resp::Writer reply,
             reply.null();
         }
     };
-    reply.map(11);
+    reply.map(14);
     text("name", name);
-    text("scope", "node");
+    text("scope", is_shared ? "fleet" : "node");
     time("ttl_ms", settings.ttl.value_or(registry.ttl_default));
     number("renew_max", settings.renew_max.value_or(0));
     text("degrade",
@@ -252,6 +306,15 @@ void write_resource(resp::Writer reply,
     time("max_hold_ms", settings.hold_max);
     time("expect_ms", settings.expect);
     time("delay_ms", settings.delay);
+    reply.bulk("pending");
+    if (settings.pending) {
+        reply.bulk(pending_text(*settings.pending));
+    } else {
+        reply.null();
+    }
+    number("busy_cache_ms",
+           static_cast<std::uint64_t>(to_ms(settings.busy_cache.value_or(Duration::zero()))));
+    number("retired", settings.retired ? 1 : 0);
 }
 
 }  // namespace latchd::command

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "context.hpp"
 #include "info.hpp"
+#include "report.hpp"
 #include "text.hpp"
 
 #include <latchd/base/glob.hpp>
@@ -35,7 +36,7 @@ void run_role(Context& context) {
 }
 
 void run_dbsize(Context& context) {
-    context.reply().integer(static_cast<std::int64_t>(context.host().counts().held));
+    context.reply().integer(static_cast<std::int64_t>(counts_of_all(context).held));
 }
 
 // What Redis's tools and clients ask for by Redis's names; the rest of CONFIG GET are latchd's
@@ -83,6 +84,8 @@ void run_config_resetstat(Context& context) {
     context.services.statistics.reset();
     context.ok();
 }
+
+void reset_statistics_here(Services& services, const Gathering&) { services.statistics.reset(); }
 
 // WAIT numreplicas timeout: there are no replicas, so none has acknowledged anything.
 void run_wait(Context& context) {
@@ -165,13 +168,16 @@ constexpr std::array config_rows = {
             run_help},
     Command{"config|resetstat",
             2,
-            power,
+            power | flag_gather,
             power_kind,
             "2.0.0",
             "server",
             "Sets the counters of commands and errors to 0",
             "",
-            run_config_resetstat},
+            run_config_resetstat,
+            {},
+            false,
+            reset_statistics_here},
     Command{"config|rewrite",
             2,
             power,
@@ -195,7 +201,7 @@ constexpr std::array config_rows = {
 constexpr std::array rows = {
     Command{"info",
             -1,
-            flag_loading | flag_stale,
+            flag_loading | flag_stale | flag_gather | flag_gather_some,
             category_slow | category_dangerous,
             "1.0.0",
             "server",
@@ -222,11 +228,11 @@ constexpr std::array rows = {
             run_role},
     Command{"dbsize",
             1,
-            flag_readonly | flag_fast,
+            flag_readonly | flag_fast | flag_gather,
             category_read | category_fast,
             "1.0.0",
             "server",
-            "Counts the locks held through this node",
+            "Counts the locks held through this process",
             "",
             run_dbsize},
     Command{"config",

@@ -15,6 +15,11 @@ void Histogram::add(Duration took) noexcept {
     ++count_;
 }
 
+void Histogram::add(const Histogram& other) noexcept {
+    for (std::size_t i = 0; i < buckets; ++i) counts_[i] += other.counts_[i];
+    count_ += other.count_;
+}
+
 std::uint64_t Histogram::quantile_usec(double share) const noexcept {
     const auto wanted = static_cast<std::uint64_t>(std::ceil(share * static_cast<double>(count_)));
     std::uint64_t seen = 0;
@@ -34,6 +39,20 @@ void Statistics::count_error(std::string_view text) {
     } else {
         errors_.emplace(word, 1);
     }
+}
+
+void Statistics::add(const Statistics& other) {
+    for (const auto& [command, counts] : other.commands_) {
+        CommandCounts& to = commands_[command];
+        to.calls += counts.calls;
+        to.usec += counts.usec;
+        to.rejected += counts.rejected;
+        to.failed += counts.failed;
+        to.took.add(counts.took);
+    }
+    for (const auto& [word, count] : other.errors_) errors_[word] += count;
+    processed_ += other.processed_;
+    error_replies_ += other.error_replies_;
 }
 
 void Statistics::reset() {

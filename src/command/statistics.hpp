@@ -20,6 +20,7 @@ public:
     static constexpr std::size_t buckets = 32;
 
     void add(Duration took) noexcept;
+    void add(const Histogram& other) noexcept;
     [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
     // The upper end of the bucket that holds the given share (0..1] of all, in microseconds.
     [[nodiscard]] std::uint64_t quantile_usec(double share) const noexcept;
@@ -54,6 +55,7 @@ public:
     }
     void count_error(std::string_view text);
     void count_processed() noexcept { ++processed_; }
+    void add(const Statistics& other);
     // CONFIG RESETSTAT.
     void reset();
 

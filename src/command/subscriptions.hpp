@@ -32,6 +32,7 @@ public:
     void visit(std::string_view channel,
                const std::function<void(ClientId, std::string_view pattern)>& visit) const;
 
+    [[nodiscard]] bool empty() const noexcept { return channels_.empty() && patterns_.empty(); }
     [[nodiscard]] const Index& channels() const noexcept { return channels_; }
     [[nodiscard]] const Index& patterns() const noexcept { return patterns_; }
 

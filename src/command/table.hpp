@@ -12,7 +12,11 @@
 namespace latchd::command {
 
 struct Context;
+struct Gathering;
+struct Services;
 using Handler = void (*)(Context&);
+// What a command that is about all loops does on those that its client is not of.
+using Part = void (*)(Services&, const Gathering&);
 
 // Flags as COMMAND INFO names them, then what only the dispatcher looks at.
 enum Flag : std::uint32_t {
@@ -29,6 +33,10 @@ enum Flag : std::uint32_t {
     flag_in_subscribe = 1u << 10,  // may be sent in RESP2 while subscribed
     flag_alone = 1u << 11,         // runs only when everything before it is answered
     flag_secret = 1u << 12,        // its arguments are never shown
+    // Of a process with several loops: is run with the reports of all the others
+    flag_gather = 1u << 13,
+    flag_gather_clients = 1u << 14,  // with their connections
+    flag_gather_some = 1u << 15,     // also if one is silent: the reply says so
 };
 
 enum Category : std::uint32_t {
@@ -64,7 +72,8 @@ struct Command {
     std::string_view syntax = {};   // of the arguments, see syntax.hpp
     Handler handler = nullptr;      // of a container: for the call without subcommand, may be null
     std::span<const Command> subcommands = {};
-    bool own = false;  // latchd's, not known to Redis
+    bool own = false;     // latchd's, not known to Redis
+    Part part = nullptr;  // with flag_gather; none: the other loops only report
 
     [[nodiscard]] bool has(Flag flag) const noexcept { return (flags & flag) != 0; }
     // "setname" of "client|setname".

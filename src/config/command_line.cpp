@@ -55,18 +55,22 @@ void declare_options(CLI::App& app, Arguments& to) {
     texts("--store",
           to.store,
           "URL",
-          "redis://[user[:password]@]host[:port][/database], redis+unix:///path or local:, in "
-          "order of preference; this version serves one (local:)");
+          "redis://[user[:password]@]host[:port][/database], redis+unix:///path, "
+          "mysql://[user[:password]@]host[:port]/database or local:; repeatable, in order of "
+          "preference (local:)");
     text("--cluster", to.cluster, "NAME", "name shared by the nodes that keep locks together");
     text("--node", to.node, "NAME", "name of this node (host name and port)");
     text("--state-dir", to.state_dir, "DIR", "what must survive a restart of the host");
     text("--runtime-dir", to.runtime_dir, "DIR", "what must survive a restart of latchd");
-    text("--threads", to.threads, "N", "event loops; this version has 1");
+    text("--threads", to.threads, "N", "event loops, each on a thread of its own (1)");
     text("--log-level", to.log_level, "LEVEL", "debug, info, warning or error");
     text("--log-target", to.log_target, "TARGET", "auto, journal, stderr or file:/path");
     app.set_help_flag("-h,--help", "print this and exit");
     app.set_version_flag("-V,--version", "latchd " LATCHD_VERSION, "print the version and exit");
-    app.footer("Exit codes: 64 wrong usage, 78 wrong configuration.");
+    app.footer(
+        "Exit codes: 64 wrong usage, 69 a listener or a folder is not to be had, 70 internal "
+        "error, "
+        "78 wrong configuration.");
 }
 
 std::vector<Override> overrides_of(const CLI::App& app, const Arguments& from) {

@@ -61,6 +61,15 @@ std::string node_name(const std::string& host_name, const Listener& listener) {
     return (name.empty() ? "localhost" : name) + suffix;
 }
 
+std::string arbiter_name(const Options& options) {
+    for (const StoreKind kind : {StoreKind::mysql, StoreKind::redis}) {
+        for (const Store& store : options.stores) {
+            if (store.kind == kind) return store.name;
+        }
+    }
+    return {};
+}
+
 void read_secret(const std::string& prefix,
                  const std::string& file,
                  Secret& password,
@@ -93,13 +102,33 @@ void read_secret(const std::string& prefix,
 
 }  // namespace
 
+std::uint32_t redis_database(const Store& store) {
+    return parse_redis_database(store.database).value_or(0);
+}
+
+std::optional<std::size_t> arbiter_index(const Options& options) {
+    for (std::size_t i = 0; i < options.stores.size(); ++i) {
+        const Store& store = options.stores[i];
+        if (store.kind != StoreKind::local && store.name == options.authority.arbiter) return i;
+    }
+    return std::nullopt;
+}
+
+bool arbiter_outlives(const Options& options) {
+    const auto index = arbiter_index(options);
+    return index && *index > 0 && options.stores[*index].kind == StoreKind::mysql;
+}
+
 void complete(const Surroundings& surroundings, Configuration& configuration) {
     auto& options = configuration.options;
     if (options.listen.empty()) options.listen.emplace_back();
     if (options.stores.empty()) options.stores.emplace_back();
     for (auto& store : options.stores) {
         if (store.name.empty()) store.name = word_of(store.kind);
+        if (store.database.empty() && store.kind == StoreKind::redis) store.database = "0";
+        if (store.database.empty() && store.kind == StoreKind::mysql) store.database = "latchd";
     }
+    if (options.authority.arbiter.empty()) options.authority.arbiter = arbiter_name(options);
     if (options.node.empty()) {
         options.node = node_name(surroundings.host_name, options.listen.front());
     }

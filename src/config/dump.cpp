@@ -126,9 +126,8 @@ private:
     }
 
     bool is_of_store(const Key& key, std::size_t index) const {
-        if (key.store_keys == StoreKeys::all) return true;
-        return (key.store_keys == StoreKeys::redis) ==
-               (options_.stores[index].kind == StoreKind::redis);
+        return key.store_keys == StoreKeys::all ||
+               config::is_for(key.store_keys, options_.stores[index].kind);
     }
 
     bool has_keys(const std::string& section, std::size_t index) const {

@@ -22,6 +22,10 @@ constexpr std::array<std::string_view, 3> words<Degrade>{"none", "mysql", "local
 template <>
 constexpr std::array<std::string_view, 2> words<Safety>{"available", "strict"};
 template <>
+constexpr std::array<std::string_view, 3> words<Strategy>{"upsert", "optimistic", "pessimistic"};
+template <>
+constexpr std::array<std::string_view, 3> words<Tls>{"off", "required", "verified"};
+template <>
 constexpr std::array<std::string_view, 4> words<LogLevel>{"debug", "info", "warning", "error"};
 
 template <class E>
@@ -92,6 +96,7 @@ public:
         }
         if (text_.empty()) return "is empty; leave the key out to get its default";
         if (text_.find('\0') != std::string_view::npos) return "has a zero byte";
+        if (key_.type == Type::database) return store_value(parse_database(text_), *field);
         if (key_.type == Type::path && text_.front() != '/') {
             return in_quotes(text_) + " is not an absolute path";
         }
@@ -105,7 +110,7 @@ public:
         field->address = std::move(parsed.value->address);
         field->username = std::move(parsed.value->username);
         field->password = std::move(parsed.value->password);
-        field->database = parsed.value->database;
+        field->database = std::move(parsed.value->database);
         return {};
     }
 
@@ -221,6 +226,8 @@ std::string describe_type(const Key& key) {
             return "absolute path";
         case Type::address:
             return "address";
+        case Type::database:
+            return "number or name";
         case Type::log_target:
             return "auto, journal, stderr or file:/path";
         case Type::store_url:
@@ -235,8 +242,10 @@ std::string describe_type(const Key& key) {
     const auto field = key.field(Scope{options});
     if (std::holds_alternative<std::optional<Degrade>*>(field)) return list_words<Degrade>();
     if (std::holds_alternative<Safety*>(field)) return list_words<Safety>();
+    if (std::holds_alternative<Strategy*>(field)) return list_words<Strategy>();
+    if (std::holds_alternative<Tls*>(field)) return list_words<Tls>();
     if (std::holds_alternative<LogLevel*>(field)) return list_words<LogLevel>();
-    return "redis, local";
+    return list_words<StoreKind>();
 }
 
 std::string_view word_of(StoreKind kind) {

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schema.hpp"
 
-#include <algorithm>
 #include <array>
 
 namespace latchd::config {
@@ -40,8 +39,10 @@ constexpr std::array keys{
     Key{.path = "threads",
         .type = Type::count,
         .field = [](Scope s) -> Field { return &s.options.threads; },
-        .meaning = "Event loops of the process. This version has one.",
-        .range = {1, 1}},
+        .meaning =
+            "Event loops of the process, each a node on a thread of its own; all on the same "
+            "ports (docs/threads.md).",
+        .range = {1, 64}},
     Key{.path = "state_dir",
         .type = Type::path,
         .field = [](Scope s) -> Field { return &s.options.state_dir; },
@@ -146,6 +147,12 @@ constexpr std::array keys{
         .field = [](Scope s) -> Field { return &s.options.locks.wake_check; },
         .meaning = "First interval at which a waiting LOCK asks the store again.",
         .range = {ms(100), seconds(60)}},
+    Key{.path = "locks.handover_max",
+        .type = Type::count,
+        .field = [](Scope s) -> Field { return &s.options.locks.handover_max; },
+        .meaning = "Grants of a lock in a row to waiters of this node while other nodes wait for "
+                   "it.",
+        .range = {1, 10'000}},
 
     Key{.path = "stores[].name",
         .type = Type::name,
@@ -157,87 +164,130 @@ constexpr std::array keys{
         .field = [](Scope s) -> Field { return &store(s); },
         .meaning = "In place of `type`, `address`, `username`, `password` and `database`: "
                    "`redis://[user[:password]@]host[:port][/database]`, "
-                   "`redis+unix://[user[:password]@]/path[?db=database]` or `local:`; user and "
+                   "`redis+unix://[user[:password]@]/path[?db=database]`, "
+                   "`mysql://[user[:password]@]host[:port]/database` or `local:`; user and "
                    "password percent-encoded.",
         .default_text = ""},
     Key{.path = "stores[].type",
         .type = Type::choice,
         .field = [](Scope s) -> Field { return &store(s).kind; },
-        .meaning = "Where locks are kept: `redis`, a standalone Redis server, or `local`, the "
-                   "table of this node. This version serves exactly one store of these two types. "
-                   "Needed unless `url` says it. Without any store, `local` is used.",
+        .meaning = "Where locks are kept: `redis`, a standalone Redis server, `mysql`, a MySQL or "
+                   "MariaDB server, or `local`, the table of this node. Several stores are in "
+                   "order of preference, `local` last. Needed unless `url` says it. Without any "
+                   "store, `local` is used.",
         .default_text = ""},
     Key{.path = "stores[].address",
         .type = Type::address,
         .field = [](Scope s) -> Field { return &store(s).address; },
-        .meaning = "`host:port` or `unix:/path` of the server. Needed for `redis`.",
-        .store_keys = StoreKeys::redis},
+        .meaning = "`host:port` or `unix:/path` of the server. Needed for `redis` and `mysql`.",
+        .store_keys = StoreKeys::servers},
     Key{.path = "stores[].username",
         .type = Type::text,
         .field = [](Scope s) -> Field { return &store(s).username; },
         .meaning = "User to authenticate as.",
-        .default_text = "Redis's default user",
-        .store_keys = StoreKeys::redis},
+        .default_text = "Redis's default user; for mysql that of the process",
+        .store_keys = StoreKeys::servers},
     Key{.path = "stores[].password",
         .type = Type::secret,
         .field = [](Scope s) -> Field { return &store(s).password; },
         .meaning = "Password of that user. Better kept in a `password_file`.",
-        .store_keys = StoreKeys::redis},
+        .store_keys = StoreKeys::servers},
     Key{.path = "stores[].password_file",
         .type = Type::path,
         .field = [](Scope s) -> Field { return &store(s).password_file; },
         .meaning = "File with the password. One newline at its end does not count; nothing in it "
                    "is expanded; others must not be able to read it.",
-        .store_keys = StoreKeys::redis},
+        .store_keys = StoreKeys::servers},
     Key{.path = "stores[].database",
-        .type = Type::count,
+        .type = Type::database,
         .field = [](Scope s) -> Field { return &store(s).database; },
-        .meaning = "Number of the Redis database.",
-        .range = {0, 65'535},
-        .store_keys = StoreKeys::redis},
+        .meaning = "Of redis the number of the database, 0 to 65535; of mysql its name, 1 to 64 "
+                   "of letters, digits, `_`, `$` and `-`.",
+        .default_text = "`0` of redis, `latchd` of mysql",
+        .store_keys = StoreKeys::servers},
     Key{.path = "stores[].connect_timeout",
         .type = Type::duration,
         .field = [](Scope s) -> Field { return &store(s).connect_timeout; },
         .meaning = "Time to connect.",
         .range = {ms(10), seconds(10)},
-        .store_keys = StoreKeys::redis},
+        .store_keys = StoreKeys::servers},
     Key{.path = "stores[].operation_timeout",
         .type = Type::duration,
         .field = [](Scope s) -> Field { return &store(s).operation_timeout; },
         .meaning = "Time for the answer to a command; without one its outcome is in doubt. "
                    "Every client command ends within 2 s, hence the range.",
         .range = {ms(10), ms(1900)},
-        .store_keys = StoreKeys::redis},
+        .store_keys = StoreKeys::servers},
     Key{.path = "stores[].check.inter",
         .type = Type::duration,
         .field = [](Scope s) -> Field { return &store(s).check.inter; },
         .meaning = "Interval of health checks.",
         .range = {ms(50), seconds(60)},
-        .store_keys = StoreKeys::redis},
+        .store_keys = StoreKeys::servers},
     Key{.path = "stores[].check.fastinter",
         .type = Type::duration,
         .field = [](Scope s) -> Field { return &store(s).check.fastinter; },
         .meaning = "Interval while the store is going up or down; at most `inter`.",
         .range = {ms(50), seconds(60)},
-        .store_keys = StoreKeys::redis},
+        .store_keys = StoreKeys::servers},
     Key{.path = "stores[].check.timeout",
         .type = Type::duration,
         .field = [](Scope s) -> Field { return &store(s).check.timeout; },
         .meaning = "Time for the answer to a check.",
         .range = {ms(10), seconds(10)},
-        .store_keys = StoreKeys::redis},
+        .store_keys = StoreKeys::servers},
     Key{.path = "stores[].check.rise",
         .type = Type::count,
         .field = [](Scope s) -> Field { return &store(s).check.rise; },
         .meaning = "Good checks in a row after which the store counts as up.",
         .range = {1, 100},
-        .store_keys = StoreKeys::redis},
+        .store_keys = StoreKeys::servers},
     Key{.path = "stores[].check.fall",
         .type = Type::count,
         .field = [](Scope s) -> Field { return &store(s).check.fall; },
         .meaning = "Failed checks in a row after which the store counts as down.",
         .range = {1, 100},
+        .store_keys = StoreKeys::servers},
+    Key{.path = "stores[].patience",
+        .type = Type::duration,
+        .field = [](Scope s) -> Field { return &store(s).patience; },
+        .meaning = "How long the fleet waits for another process behind the same address (its "
+                   "restart, a failover) before it moves the locks to the next store.",
+        .range = {0, seconds(300)},
         .store_keys = StoreKeys::redis},
+    Key{.path = "stores[].wait_replicas",
+        .type = Type::count,
+        .field = [](Scope s) -> Field { return &store(s).wait_replicas; },
+        .meaning = "Replicas that a write is waited for (WAIT), for a fifth of "
+                   "`operation_timeout`. With fewer locks are granted all the same, counted and "
+                   "warned of.",
+        .range = {0, 16},
+        .store_keys = StoreKeys::redis},
+    Key{.path = "stores[].strategy",
+        .type = Type::choice,
+        .field = [](Scope s) -> Field { return &store(s).strategy; },
+        .meaning = "How a lock is taken: by one `upsert`, by compare-and-set of a version "
+                   "(`optimistic`) or under `SELECT ... FOR UPDATE` (`pessimistic`). All three "
+                   "share one schema and may be mixed.",
+        .store_keys = StoreKeys::mysql},
+    Key{.path = "stores[].connections",
+        .type = Type::count,
+        .field = [](Scope s) -> Field { return &store(s).connections; },
+        .meaning = "Connections to the server at most, one of them for checks and messages.",
+        .range = {2, 64},
+        .store_keys = StoreKeys::mysql},
+    Key{.path = "stores[].tls.mode",
+        .type = Type::choice,
+        .field = [](Scope s) -> Field { return &store(s).tls; },
+        .meaning = "`required` encrypts, whoever answers; `verified` also wants a certificate for "
+                   "the server's name.",
+        .store_keys = StoreKeys::mysql},
+    Key{.path = "stores[].tls.ca",
+        .type = Type::path,
+        .field = [](Scope s) -> Field { return &store(s).tls_ca; },
+        .meaning = "File with the certificates that the server's must be signed by.",
+        .default_text = "the system's",
+        .store_keys = StoreKeys::mysql},
     Key{.path = "stores[].max_locks",
         .type = Type::count,
         .field = [](Scope s) -> Field { return &store(s).max_locks; },
@@ -245,10 +295,57 @@ constexpr std::array keys{
         .range = {100, 10'000'000},
         .store_keys = StoreKeys::local},
 
+    Key{.path = "authority.arbiter",
+        .type = Type::name,
+        .field = [](Scope s) -> Field { return &s.options.authority.arbiter; },
+        .meaning = "Name of the store in which the fleet agrees where its locks are. Without "
+                   "mysql, redis decides about itself.",
+        .default_text = "the first store of type mysql, else the one of type redis"},
+    Key{.path = "authority.settle_grace",
+        .type = Type::duration,
+        .field = [](Scope s) -> Field { return &s.options.authority.settle_grace; },
+        .meaning = "How long a change of store waits for the records of all nodes.",
+        .range = {ms(100), seconds(60)}},
+    Key{.path = "authority.view_lease",
+        .type = Type::duration,
+        .field = [](Scope s) -> Field { return &s.options.authority.view_lease; },
+        .meaning = "How long a node may go by what the arbiter said; a node that was silent for "
+                   "so long counts as lost.",
+        .range = {seconds(1), seconds(60)}},
+    Key{.path = "authority.beat",
+        .type = Type::duration,
+        .field = [](Scope s) -> Field { return &s.options.authority.beat; },
+        .meaning = "Interval of heartbeats; at most a third of `view_lease`.",
+        .range = {ms(50), seconds(20)}},
+    Key{.path = "authority.hold_down",
+        .type = Type::duration,
+        .field = [](Scope s) -> Field { return &s.options.authority.hold_down; },
+        .meaning = "How long every node must have seen a preferred store healthy before the locks "
+                   "return to it; doubles with each flap, halves in a quiet hour.",
+        .range = {seconds(1), hours(24)}},
+    Key{.path = "authority.hold_down_max",
+        .type = Type::duration,
+        .field = [](Scope s) -> Field { return &s.options.authority.hold_down_max; },
+        .meaning = "What `hold_down` doubles to.",
+        .range = {seconds(1), hours(24)}},
+    Key{.path = "authority.available_max",
+        .type = Type::duration,
+        .field = [](Scope s) -> Field { return &s.options.authority.available_max; },
+        .meaning = "How long a node without its arbiter goes on granting locks of resources with "
+                   "`safety: available`; such grants say tier `redis?`.",
+        .range = {0, hours(24)}},
+
     Key{.path = "resources.require_registered",
         .type = Type::boolean,
         .field = [](Scope s) -> Field { return &s.options.resources.require_registered; },
         .meaning = "Refuse LOCK of a resource that is not registered."},
+    Key{.path = "resources.retire_after",
+        .type = Type::duration,
+        .field = [](Scope s) -> Field { return &s.options.resources.retire_after; },
+        .meaning = "In a fleet: after so long in which no node used it a registered resource is "
+                   "retired, and LOCK refused until RESOURCE SET; the shortest of all nodes "
+                   "counts. `0s`: never.",
+        .range = {0, hours(24 * 365)}},
     Key{.path = "resources.list[].name",
         .type = Type::name,
         .field = [](Scope s) -> Field { return &resource(s).name; },
@@ -273,14 +370,15 @@ constexpr std::array keys{
         .type = Type::choice,
         .field = [](Scope s) -> Field { return &resource(s).degrade; },
         .meaning = "The last tier on which the resource may be granted.",
-        .default_text = "the last tier configured",
+        .default_text = "the last store's; of `strict` the last that is shared",
         .applies = Applies::at_run_time},
     Key{.path = "resources.list[].safety",
         .type = Type::choice,
         .field = [](Scope s) -> Field { return &resource(s).safety; },
-        .meaning = "What comes first in a double fault: `available` the caller's progress. "
-                   "`strict`, exclusion, is refused by this version: it needs an arbiter that "
-                   "outlives the store.",
+        .meaning =
+            "What comes first in a double fault: `available` the caller's progress, `strict` "
+            "exclusion, which needs an arbiter that outlives the preferred store: a mysql "
+            "store behind it.",
         .applies = Applies::at_run_time},
     Key{.path = "resources.list[].queue",
         .type = Type::count,
@@ -318,6 +416,14 @@ constexpr std::array keys{
         .meaning = "DELAY of a LOCK that names none: how long nobody gets the lock after its "
                    "holder vanished.",
         .range = {0, seconds(60)},
+        .default_text = "0s",
+        .applies = Applies::at_run_time},
+    Key{.path = "resources.list[].busy_cache",
+        .type = Type::duration,
+        .field = [](Scope s) -> Field { return &resource(s).busy_cache; },
+        .meaning = "For how long a node answers LOCKs that neither wait nor name REQ or OWNER "
+                   "from what the store said last of a lock that is held elsewhere.",
+        .range = {0, seconds(1)},
         .default_text = "0s",
         .applies = Applies::at_run_time},
 
@@ -358,42 +464,8 @@ constexpr std::array keys{
         .range = {0, 100'000}},
 };
 
-bool begins_with(std::string_view path, std::string_view front, std::string_view then) {
-    return path.starts_with(front) && path.substr(front.size()).starts_with(then);
-}
-
 }  // namespace
 
 std::span<const Key> all_keys() { return keys; }
-
-const Key* find_key(std::string_view path) {
-    const auto it =
-        std::find_if(keys.begin(), keys.end(), [&](const Key& key) { return key.path == path; });
-    return it == keys.end() ? nullptr : &*it;
-}
-
-bool is_list(std::string_view path) {
-    return std::any_of(keys.begin(), keys.end(), [&](const Key& key) {
-        return begins_with(key.path, path, "[].");
-    });
-}
-
-std::vector<std::string_view> names_under(std::string_view path) {
-    std::vector<std::string_view> names;
-    for (const auto& key : keys) {
-        auto rest = key.path;
-        if (!path.empty()) {
-            if (!begins_with(rest, path, ".")) continue;
-            rest.remove_prefix(path.size() + 1);
-        }
-        rest = rest.substr(0, rest.find_first_of(".["));
-        if (names.empty() || names.back() != rest) names.push_back(rest);
-    }
-    return names;
-}
-
-std::string join(std::string_view path, std::string_view name) {
-    return path.empty() ? std::string(name) : std::string(path) + "." + std::string(name);
-}
 
 }  // namespace latchd::config

@@ -36,6 +36,7 @@ enum class Type : std::uint8_t {
     address,     // host:port or unix:/path
     choice,      // one of some words
     log_target,  // auto, journal, stderr, file:/path
+    database,    // of a store: Redis's number, MySQL's name
     store_url,   // stands for type, address, username, password, database
 };
 
@@ -45,7 +46,7 @@ enum class Applies : std::uint8_t {
 };
 
 // The store types that a key is for.
-enum class StoreKeys : std::uint8_t { all, redis, local };
+enum class StoreKeys : std::uint8_t { all, servers, redis, mysql, local };
 
 using Field = std::variant<bool*,
                            std::uint32_t*,
@@ -60,6 +61,8 @@ using Field = std::variant<bool*,
                            StoreKind*,
                            std::optional<Degrade>*,
                            Safety*,
+                           Strategy*,
+                           Tls*,
                            LogLevel*,
                            LogTarget*,
                            Rate*,
@@ -104,5 +107,7 @@ struct Key {
 // "duration", "one of none, mysql, local", ...
 [[nodiscard]] std::string describe_type(const Key& key);
 [[nodiscard]] std::string_view word_of(StoreKind kind);
+// Whether a key means anything for a store of this type.
+[[nodiscard]] bool is_for(StoreKeys keys, StoreKind kind) noexcept;
 
 }  // namespace latchd::config

@@ -17,8 +17,8 @@ std::size_t count_of(const Options& options, std::string_view list) {
 }
 
 bool is_for(const Key& key, const Options& options, std::size_t index) {
-    if (key.store_keys == StoreKeys::all) return true;
-    return (key.store_keys == StoreKeys::redis) == (options.stores[index].kind == StoreKind::redis);
+    return key.store_keys == StoreKeys::all ||
+           config::is_for(key.store_keys, options.stores[index].kind);
 }
 
 }  // namespace

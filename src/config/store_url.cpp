@@ -9,7 +9,7 @@ namespace latchd::config {
 namespace {
 
 constexpr std::uint16_t redis_port = 6379;
-constexpr std::uint64_t database_max = 65'535;
+constexpr std::uint16_t mysql_port = 3306;
 
 int hex_digit(char c) noexcept {
     if (c >= '0' && c <= '9') return c - '0';
@@ -59,18 +59,21 @@ std::string take_credentials(std::string_view& rest, Store& store) {
 }
 
 std::string read_database(std::string_view text, Store& store) {
-    const auto number = parse_count(text);
-    if (!number || *number.value > database_max) {
-        return "the database is a number from 0 to 65535";
+    if (store.kind == StoreKind::redis) {
+        if (!parse_redis_database(text)) {
+            return "the database is a number from 0 to 65535";
+        }
     }
-    store.database = static_cast<std::uint32_t>(*number.value);
+    auto name = parse_database(text);
+    if (!name) return name.error;
+    store.database = std::move(*name.value);
     return {};
 }
 
-std::string read_redis_tcp(std::string_view rest, Store& store) {
+std::string read_tcp(std::string_view rest, std::uint16_t port, Store& store) {
     if (auto error = take_credentials(rest, store); !error.empty()) return error;
     const auto slash = std::min(rest.find('/'), rest.size());
-    auto address = parse_host(rest.substr(0, slash), redis_port);
+    auto address = parse_host(rest.substr(0, slash), port);
     if (!address) return address.error;
     if (address.value->port == 0) return "port 0 cannot be connected to";
     store.address = std::move(*address.value);
@@ -78,7 +81,7 @@ std::string read_redis_tcp(std::string_view rest, Store& store) {
     return read_database(rest.substr(slash + 1), store);
 }
 
-std::string read_redis_unix(std::string_view rest, Store& store) {
+std::string read_unix(std::string_view rest, Store& store) {
     if (auto error = take_credentials(rest, store); !error.empty()) return error;
     const auto question = std::min(rest.find('?'), rest.size());
     auto path = parse_socket_path(rest.substr(0, question));
@@ -90,24 +93,26 @@ std::string read_redis_unix(std::string_view rest, Store& store) {
     return read_database(rest.substr(question + database.size()), store);
 }
 
+// Takes the scheme off the front.
+bool take(std::string_view& url, std::string_view scheme) {
+    if (!url.starts_with(scheme)) return false;
+    url.remove_prefix(scheme.size());
+    return true;
+}
+
 std::string read_url(std::string_view url, Store& store) {
     if (url == "local:") {
         store.kind = StoreKind::local;
         return {};
     }
-    if (url.starts_with("mysql://")) {
-        store.kind = StoreKind::mysql;
-        return {};
-    }
-    constexpr std::string_view tcp = "redis://";
-    constexpr std::string_view local_socket = "redis+unix://";
-    store.kind = StoreKind::redis;
-    if (url.starts_with(tcp)) return read_redis_tcp(url.substr(tcp.size()), store);
-    if (url.starts_with(local_socket)) {
-        return read_redis_unix(url.substr(local_socket.size()), store);
-    }
+    store.kind = url.starts_with("mysql") ? StoreKind::mysql : StoreKind::redis;
+    if (take(url, "redis://")) return read_tcp(url, redis_port, store);
+    if (take(url, "mysql://")) return read_tcp(url, mysql_port, store);
+    if (take(url, "redis+unix://") || take(url, "mysql+unix://")) return read_unix(url, store);
     if (url.starts_with("rediss://")) return "TLS to Redis is not part of this version";
-    return "not a store; write redis://host:port/database, redis+unix:///path or local:";
+    if (url.starts_with("redis+sentinel://")) return "sentinels are not part of this version";
+    return "not a store; write redis://host:port/database, redis+unix:///path, "
+           "mysql://user@host:port/database or local:";
 }
 
 }  // namespace

@@ -14,10 +14,11 @@ namespace latchd::config {
 // Where a store is, as one URL:
 //   redis://[user[:password]@]host[:port][/database]
 //   redis+unix://[user[:password]@]/path/of/socket[?db=database]
+//   mysql://[user[:password]@]host[:port][/database]
+//   mysql+unix://[user[:password]@]/path/of/socket[?db=database]
 //   local:
-// User and password are percent-decoded. mysql:// is recognised by its scheme alone, for the
-// refusal. In the result only kind, address, username, password and database are set.
-// Errors show the URL with its password masked.
+// User and password are percent-decoded. In the result only kind, address, username, password and
+// database are set. Errors show the URL with its password masked.
 [[nodiscard]] Parsed<Store> parse_store_url(std::string_view url);
 
 // The URL with everything that may be a secret replaced by `***`.

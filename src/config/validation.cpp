@@ -5,6 +5,7 @@
 #include "schema.hpp"
 #include "value.hpp"
 
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -26,6 +27,7 @@ public:
         check_limits();
         check_locks();
         check_stores();
+        check_authority();
         check_resources();
     }
 
@@ -117,12 +119,63 @@ private:
     void check_stores() {
         auto& stores = options_.stores;
         for (std::size_t i = 0; i < stores.size(); ++i) check_store(at("stores", i), stores[i], i);
-        if (stores.size() > 1) {
-            configuration_.error_at(
-                at("stores", 1),
-                "this version keeps locks in exactly one store, of type redis or local; fallback "
-                "from one store to the next is not part of it");
+        check_names("stores", stores);
+        std::map<std::string, std::size_t> first;
+        for (std::size_t i = 0; i < stores.size(); ++i) {
+            if (stores[i].kind == StoreKind::local) {
+                if (i + 1 == stores.size()) continue;
+                configuration_.error_at(at("stores", i),
+                                        "the table of this node is the last resort: a store of "
+                                        "type local must be the last one, and only once");
+                continue;
+            }
+            if (stores[i].address == Address{}) continue;
+            const auto server =
+                std::string(word_of(stores[i].kind)) + " at " + stores[i].address.to_string();
+            const auto [it, is_new] = first.emplace(server, i);
+            if (is_new) continue;
+            configuration_.error_at(at("stores", i),
+                                    "is the same server as " + at("stores", it->second) + ", " +
+                                        server + ": it would fail together with it");
         }
+    }
+
+    void check_authority() {
+        const Authority& authority = options_.authority;
+        check_order("authority.hold_down",
+                    authority.hold_down,
+                    "authority.hold_down_max",
+                    authority.hold_down_max);
+        check_order("authority.settle_grace",
+                    authority.settle_grace,
+                    "authority.view_lease",
+                    authority.view_lease);
+        if (authority.beat * 3 > authority.view_lease) {
+            configuration_.error_at("authority.beat",
+                                    text_of("authority.beat") +
+                                        " is more than a third of authority.view_lease, " +
+                                        text_of("authority.view_lease"));
+        }
+        check_arbiter(authority.arbiter);
+    }
+
+    void check_arbiter(const std::string& name) {
+        if (name.empty()) return;
+        const auto index = arbiter_index(options_);
+        if (!index) {
+            configuration_.error_at(
+                "authority.arbiter",
+                in_quotes(name) + " is not the name of a store of type mysql or redis");
+            return;
+        }
+        std::size_t servers = 0;
+        for (const Store& store : options_.stores) servers += store.kind != StoreKind::local;
+        if (servers == 1 || options_.stores[*index].kind == StoreKind::mysql) return;
+        configuration_.error_at(
+            configuration_.is_set("authority.arbiter") ? "authority.arbiter" : "stores",
+            in_quotes(name) +
+                " can only decide about itself: to move locks between several servers the fleet "
+                "needs a store of type mysql as arbiter");
     }
 
     void check_store(const std::string& path, const Store& store, std::size_t index) {
@@ -131,33 +184,47 @@ private:
             configuration_.error_at(path, "needs 'type' or 'url'");
             return;
         }
-        if (store.kind == StoreKind::mysql) {
-            configuration_.error_at(
-                path + (has_url ? ".url" : ".type"),
-                "this version serves stores of type redis or local; mysql, and fallback from one "
-                "store to the next, are not part of it");
-            return;
-        }
-        const bool is_redis = store.kind == StoreKind::redis;
+        const bool is_server = store.kind != StoreKind::local;
+        const std::string type(word_of(store.kind));
         refuse_idle_keys(path, store);
         // An address or URL that was refused is no second error.
         const bool address_given = configuration_.is_set(path + ".address") || has_url;
-        if (is_redis && !address_given) configuration_.error_at(path, "redis needs an 'address'");
-        if (is_redis && !store.address.is_unix() && store.address.port == 0 &&
+        if (is_server && !address_given) {
+            configuration_.error_at(path, type + " needs an 'address'");
+        }
+        if (is_server && !store.address.is_unix() && store.address.port == 0 &&
             !store.address.host.empty()) {
             configuration_.error_at(path + ".address", "port 0 cannot be connected to");
         }
+        if (store.kind == StoreKind::redis && !parse_redis_database(store.database)) {
+            configuration_.error_at(
+                path + ".database",
+                in_quotes(store.database) + " is not the number of a Redis database, 0 to 65535");
+        }
+        if (store.tls == Tls::off && !store.tls_ca.empty()) {
+            configuration_.error_at(path + ".tls.ca",
+                                    "has no effect while tls.mode is off; write 'verified'");
+        }
+        check_user(path, store, has_url);
+        const auto& check = options_.stores[index].check;
+        if (is_server) {
+            check_order(
+                path + ".check.fastinter", check.fastinter, path + ".check.inter", check.inter);
+        }
+    }
+
+    void check_user(const std::string& path, const Store& store, bool has_url) {
         const bool password_given = !store.password.empty() ||
                                     configuration_.is_set(path + ".password") ||
                                     configuration_.is_set(path + ".password_file");
-        if (!store.username.empty() && !password_given) {
+        // Of MySQL a user may have none: the server may know it by the socket or the certificate.
+        if (store.kind == StoreKind::redis && !store.username.empty() && !password_given) {
             configuration_.error_at(path + (has_url ? ".url" : ".username"),
                                     "a user needs a password");
         }
-        const auto& check = options_.stores[index].check;
-        if (is_redis) {
-            check_order(
-                path + ".check.fastinter", check.fastinter, path + ".check.inter", check.inter);
+        if (store.kind == StoreKind::mysql && store.username.empty() && password_given) {
+            configuration_.error_at(path + (has_url ? ".url" : ".password"),
+                                    "a password needs a user");
         }
     }
 
@@ -166,9 +233,8 @@ private:
         for (const auto& key : all_keys()) {
             constexpr std::string_view list = "stores[].";
             if (!key.path.starts_with(list) || key.store_keys == StoreKeys::all) continue;
-            const bool wants_redis = key.store_keys == StoreKeys::redis;
             const auto full = join(path, key.path.substr(list.size()));
-            if (wants_redis == (store.kind == StoreKind::redis)) continue;
+            if (is_for(key.store_keys, store.kind)) continue;
             if (configuration_.is_set(full)) {
                 configuration_.error_at(
                     full, "has no effect for a store of type " + std::string(word_of(store.kind)));
@@ -190,11 +256,30 @@ private:
                                                 text_of("locks.ttl_min"));
                 }
             }
-            if (list[i].safety == Safety::strict) {
-                configuration_.error_at(path + ".safety",
-                                        "'strict' needs an arbiter that outlives the store, which "
-                                        "this version does not have; write 'available'");
-            }
+            check_safety(path, list[i]);
+        }
+    }
+
+    void check_safety(const std::string& path, const Resource& resource) {
+        const auto has = [this](StoreKind kind) {
+            return std::any_of(options_.stores.begin(),
+                               options_.stores.end(),
+                               [kind](const Store& store) { return store.kind == kind; });
+        };
+        const bool is_strict = resource.safety == Safety::strict;
+        if (is_strict && !arbiter_outlives(options_)) {
+            configuration_.error_at(path + ".safety",
+                                    "'strict' needs an arbiter that outlives the preferred store: "
+                                    "a store of type mysql behind it");
+        }
+        if (is_strict && resource.degrade == Degrade::local) {
+            configuration_.error_at(path + ".degrade",
+                                    "a 'strict' resource is never locked on one host alone; write "
+                                    "'mysql' or 'none'");
+        } else if (resource.degrade == Degrade::local && !has(StoreKind::local)) {
+            configuration_.error_at(path + ".degrade", "no store of type local is configured");
+        } else if (resource.degrade == Degrade::mysql && !has(StoreKind::mysql)) {
+            configuration_.error_at(path + ".degrade", "no store of type mysql is configured");
         }
     }
 

@@ -247,6 +247,23 @@ Parsed<Address> parse_address(std::string_view text) {
     return address;
 }
 
+Parsed<std::string> parse_database(std::string_view text) {
+    constexpr std::size_t longest = 64;
+    const bool all_good = std::all_of(text.begin(), text.end(), [](char c) {
+        return is_digit(c) || is_letter(c) || c == '_' || c == '$' || c == '-';
+    });
+    if (!text.empty() && text.size() <= longest && all_good) return std::string(text);
+    return Parsed<std::string>::failure(in_quotes(text) +
+                                        " is not a database: 1 to 64 of A-Z a-z 0-9 _ $ -");
+}
+
+std::optional<std::uint32_t> parse_redis_database(std::string_view text) {
+    constexpr std::uint64_t most = 65'535;
+    const auto number = parse_count(text);
+    if (!number || *number.value > most) return std::nullopt;
+    return static_cast<std::uint32_t>(*number.value);
+}
+
 Parsed<LogTarget> parse_log_target(std::string_view text) {
     if (text == "auto") return LogTarget{LogTarget::Kind::automatic, {}};
     if (text == "journal") return LogTarget{LogTarget::Kind::journal, {}};

@@ -49,6 +49,9 @@ private:
 // As parse_address, but where the port may be left out.
 [[nodiscard]] Parsed<Address> parse_host(std::string_view text, std::uint16_t port_default);
 [[nodiscard]] Parsed<std::string> parse_socket_path(std::string_view path);
+// Redis's number or MySQL's name: 1-64 bytes of [A-Za-z0-9_$-]
+[[nodiscard]] Parsed<std::string> parse_database(std::string_view text);
+[[nodiscard]] std::optional<std::uint32_t> parse_redis_database(std::string_view text);
 // auto, journal, stderr, file:/path
 [[nodiscard]] Parsed<LogTarget> parse_log_target(std::string_view text);
 

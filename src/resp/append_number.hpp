@@ -17,7 +17,7 @@ void append_number_line(std::string& out, char type, Number number) {
     char* end = std::to_chars(text + 1, text + sizeof text - 2, number).ptr;
     *end++ = '\r';
     *end++ = '\n';
-    out.append(text, end);
+    out.append(text, static_cast<std::size_t>(end - text));
 }
 
 inline void append_bulk(std::string& out, std::string_view bytes) {

@@ -55,6 +55,14 @@ Decoded Decoder::next() {
 
 Decoder::Step Decoder::take_array() {
     const std::string_view message = input_.view();
+    if (scan_->is_at_begin()) {
+        if (const auto size = take_plain_request(message, limits_, trust_, arguments_); size > 0) {
+            input_.consume(size);
+            scan_->reset();  // it may have looked at a part of the first line
+            return Step::yielded;
+        }
+        arguments_.clear();
+    }
     switch (scan_->advance(message, limits_, trust_)) {
         case RequestScan::Status::need_more:
             return Step::starved;

@@ -21,6 +21,58 @@ std::optional<std::int64_t> parse_integer(std::string_view text) noexcept {
     return value;
 }
 
+namespace {
+
+// The number between a type byte and its line end, of 1 to `digits_max` digits; moves `at` behind
+// the line end. -1: it is anything else, or not all there. There must be digits_max + 3 bytes at
+// `at`.
+inline std::ptrdiff_t plain_number(const char*& at, std::ptrdiff_t digits_max) noexcept {
+    const char* digit = at + 1;
+    std::ptrdiff_t value = 0;
+    while (*digit >= '0' && *digit <= '9' && digit - at <= digits_max) {
+        value = value * 10 + (*digit++ - '0');
+    }
+    const bool is_plain = digit != at + 1 && (at[1] != '0' || digit == at + 2) &&
+                          digit[0] == '\r' && digit[1] == '\n';
+    at = digit + 2;
+    return is_plain ? value : -1;
+}
+
+}  // namespace
+
+std::size_t take_plain_request(std::string_view message,
+                               const RequestLimits& limits,
+                               ClientTrust trust,
+                               std::vector<std::string_view>& arguments) {
+    constexpr std::ptrdiff_t count_digits_max = 2;
+    constexpr std::ptrdiff_t size_digits_max = 4;
+    const bool is_known = trust == ClientTrust::authenticated;
+    const std::size_t count_max =
+        is_known ? limits.arguments_max
+                 : std::min(limits.arguments_max, limits.unauthenticated_arguments_max);
+    const std::size_t bytes_max =
+        is_known ? limits.bulk_bytes_max
+                 : std::min(limits.bulk_bytes_max, limits.unauthenticated_bulk_bytes_max);
+    const std::string_view in_reach = message.substr(0, limits.request_bytes_max);
+    const char* const end = in_reach.data() + in_reach.size();
+    const char* at = in_reach.data();
+    if (end - at < count_digits_max + 3) return 0;
+    const std::ptrdiff_t count = plain_number(at, count_digits_max);
+    if (count <= 0 || static_cast<std::size_t>(count) > count_max) return 0;
+    arguments.clear();
+    for (std::ptrdiff_t i = 0; i < count; ++i) {
+        if (end - at < size_digits_max + 3 || *at != '$') return 0;
+        const std::ptrdiff_t bytes = plain_number(at, size_digits_max);
+        if (bytes < 0 || static_cast<std::size_t>(bytes) > bytes_max || end - at < bytes + 2 ||
+            at[bytes] != '\r' || at[bytes + 1] != '\n') {
+            return 0;
+        }
+        arguments.emplace_back(at, static_cast<std::size_t>(bytes));
+        at += bytes + 2;
+    }
+    return static_cast<std::size_t>(at - in_reach.data());
+}
+
 RequestScan::Status RequestScan::advance(std::string_view message,
                                          const RequestLimits& limits,
                                          ClientTrust trust) {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace latchd::resp {
 
@@ -37,6 +38,8 @@ public:
                                  ClientTrust trust);
 
     [[nodiscard]] std::size_t size() const noexcept { return offset_; }
+    // Whether the next advance() is the first one for its message.
+    [[nodiscard]] bool is_at_begin() const noexcept { return bulks_left_ == unknown; }
     [[nodiscard]] const std::string& error() const noexcept { return error_; }
     void reset() noexcept {
         offset_ = 0;
@@ -66,6 +69,14 @@ private:
     std::int64_t bulk_bytes_ = unknown;  // of the bulk whose header was read
     std::string error_;
 };
+
+// Reads a request that has arrived whole and has nothing unusual about it (no more arguments than
+// two digits say, no argument of 10,000 bytes), which nearly all are: notes where its arguments lie
+// and returns its size. 0: it has to be read with care, by RequestScan and hiredis' reader.
+[[nodiscard]] std::size_t take_plain_request(std::string_view message,
+                                             const RequestLimits& limits,
+                                             ClientTrust trust,
+                                             std::vector<std::string_view>& arguments);
 
 // Digits with an optional minus; no other sign, no leading zeros, no blanks: what Redis takes.
 [[nodiscard]] std::optional<std::int64_t> parse_integer(std::string_view text) noexcept;

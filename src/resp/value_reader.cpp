@@ -6,6 +6,7 @@
 
 #include <hiredis/read.h>
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -38,13 +39,15 @@ struct ValueReader::Functions {
 
     static void* on_array(const redisReadTask* task, int count) {
         ValueReader& self = self_of(task);
-        // Counted when announced; reserved only as they come.
+        // Counted when announced; beyond what scripts answer with, reserved only as they come.
+        constexpr std::size_t reserved_max = 16;
         self.elements_ += static_cast<std::size_t>(count);
         if (self.elements_ > self.limits_.elements_max) {
             return refuse(self, "too many elements in a reply");
         }
         Value* value = self.place(task);
         value->type = Value::Type::array;
+        value->elements.reserve(std::min(static_cast<std::size_t>(count), reserved_max));
         return value;
     }
 

@@ -24,8 +24,9 @@ enum class ReplyMode : std::uint8_t {
 // Dispatcher alone changes the rest. Loop thread only.
 struct ClientState {
     ClientId id{};
-    std::string peer;   // "127.0.0.1:40412", "unix:/run/latchd/latchd.sock"
-    std::string local;  // the listener's own address, same form
+    std::uint32_t loop = 1;  // of the process, counted from 1
+    std::string peer;        // "127.0.0.1:40412", "unix:/run/latchd/latchd.sock"
+    std::string local;       // the listener's own address, same form
     int descriptor = -1;
     Time created{};
 

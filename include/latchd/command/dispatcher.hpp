@@ -5,6 +5,7 @@
 #include <latchd/command/client_state.hpp>
 #include <latchd/command/host.hpp>
 #include <latchd/command/options.hpp>
+#include <latchd/core/authority/arbiter.hpp>
 #include <latchd/core/lock/command.hpp>
 #include <latchd/core/lock/node.hpp>
 
@@ -14,6 +15,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
+#include <vector>
 
 namespace latchd::command {
 
@@ -30,8 +33,9 @@ struct Pending {
     bool silent = false;   // CLIENT REPLY OFF or SKIP: nothing is written
     bool explain = false;  // LOCKINFO … EXPLAIN
     bool waits = false;    // LOCK with WAIT: its time is not the store's
+    bool number = false;   // of the authority: done is told as 1
     Time started{};
-    std::string subject;  // "resource id", for SLOWLOG
+    LockKey subject;  // for SLOWLOG
 };
 
 // A command that needs the core. The ticket is (state.id, slot).
@@ -43,15 +47,44 @@ struct Started {
     bool may_overlap = true;
 };
 
+// LATCHD FAILOVER (to `store`, or to the next one that is healthy) and FAILBACK.
+struct FleetMove {
+    std::string store;
+    bool back = false;
+    std::string reason;  // who asked
+};
+// A command that only the fleet's authority can carry out.
+struct Asked {
+    std::variant<FleetMove, core::authority::WriteResource> wish;
+    Pending pending;
+};
+struct FleetAnswer {
+    bool done = false;
+    std::string text;  // the reply; not done: why
+};
+
+// A command about all loops of the process: what each other loop's dispatcher reports of it is
+// wanted before it is run.
+struct Gathering {
+    Pending pending;
+    std::vector<std::string> arguments;  // as sent, with the name
+};
+struct Report;  // private to the module
+using Reports = std::vector<std::shared_ptr<const Report>>;
+
 struct Disposition {
     enum class Kind : std::uint8_t {
         done,               // the reply (perhaps none: CLIENT REPLY) is in `out`
+        asked,              // give `asked->wish` to the authority, later call finish()
+        gathering,          // collect report(*gathering) of all other loops, then call finish()
         started,            // give `started->command` to the core, later call finish()
         postponed,          // nothing was done: run it again once everything before is answered
         close_after_flush,  // as done, and close when all replies up to this one have left
     };
     Kind kind = Kind::done;
     std::optional<Started> started;
+    std::optional<Asked> asked;
+    std::optional<Gathering> gathering;
 };
 
 // Turns requests into replies, or into commands of the core, and the core's outcomes into
@@ -80,12 +113,32 @@ public:
                 const core::Outcome& outcome,
                 std::string& out);
 
+    void finish(ClientState& state,
+                const Pending& pending,
+                const FleetAnswer& answer,
+                std::string& out);
+
+    // `silent`: so many other loops did not report in time. True: the connection is to be closed
+    // when its replies have left.
+    [[nodiscard]] bool finish(ClientState& state,
+                              const Gathering& gathering,
+                              const Reports& reports,
+                              std::size_t silent,
+                              std::string& out);
+
+    // This loop's part of a command that a client of another loop sent: what it does here, and what
+    // is to be told. To be read by any thread.
+    [[nodiscard]] std::shared_ptr<const Report> report(const Gathering& gathering);
+
     // The connection is closed: forgets its subscriptions.
     void gone(const ClientState& state);
 
     // Tells subscribers of latchd:events:<resource>, and the holder's connection if it asked by
     // LATCHD EVENTS ON, by Host::push().
     void publish(const core::Happened& happened);
+
+    // Tells everybody who subscribed to events of resources that the fleet's locks move.
+    void publish(const core::authority::Changed& change);
 
     // An error outside any command, "-ERR …" with the line end: protocol errors, the client
     // limit. Counted in errorstats. `text` begins with the error's word.

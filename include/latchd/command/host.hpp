@@ -3,9 +3,11 @@
 #pragma once
 
 #include <latchd/command/client_state.hpp>
+#include <latchd/core/authority/fleet.hpp>
 #include <latchd/core/lock/node.hpp>
 #include <latchd/core/resource/registry.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -20,7 +22,7 @@ struct StoreStatus {
     std::string name;
     std::string type;     // "redis", "local"
     std::string address;  // without user and password
-    std::string state;    // "up", "down", "settling", "starting"
+    std::string state;    // "up", "down", "settling", "starting"; of a fleet's also "serving"
     std::string last_error = "-";
     std::uint64_t checks_ok = 0;
     std::uint64_t checks_failed = 0;
@@ -44,6 +46,17 @@ struct NodeStatus {
     std::string warnings;      // standing ones, joined by "; "; empty: none
 };
 
+// The fleet as this node sees it.
+struct FleetView {
+    core::authority::FleetStatus status;
+    core::authority::Incarnation incarnation = 0;  // of this node
+    StoreStatus arbiter;
+    std::vector<std::string> differing;  // resources of which this node's configuration differs
+    std::uint64_t failovers = 0;         // openings in another tier than before
+    std::int64_t last_failover_unix = 0;
+    std::string last_failover_from;  // empty: none yet
+};
+
 // What only the process knows. Bytes, seconds, or as the name says.
 struct ProcessInfo {
     std::int64_t pid = 0;
@@ -53,7 +66,7 @@ struct ProcessInfo {
     std::string executable;
     std::string config_file;        // empty: none
     std::string supervised = "no";  // or "systemd"
-    std::uint32_t threads = 1;
+    std::uint32_t threads = 1;      // loops
     Time started{};
     std::uint64_t clients = 0;  // connected now
     std::uint64_t clients_max = 0;
@@ -84,28 +97,42 @@ public:
 
     // The time of this turn of the loop; may be a cached reading.
     [[nodiscard]] virtual Time now() const = 0;
+    // The clock itself, for what is over before the turn is.
+    [[nodiscard]] virtual Time read_clock() const = 0;
     [[nodiscard]] virtual std::int64_t wall_usec() const = 0;  // since 1970, UTC
 
     [[nodiscard]] virtual ProcessInfo process() const = 0;
     [[nodiscard]] virtual NodeStatus status() const = 0;
     [[nodiscard]] virtual std::vector<StoreStatus> stores() const = 0;
+    // Nothing: the store of this node is its own.
+    [[nodiscard]] virtual std::optional<FleetView> fleet() const = 0;
     [[nodiscard]] virtual core::NodeCounts counts() const = 0;
     [[nodiscard]] virtual std::vector<Setting> settings() const = 0;
     [[nodiscard]] virtual core::Registry& registry() = 0;
+
+    // Of the process.
+    [[nodiscard]] virtual std::size_t loops() const = 0;
+    // After a change of registry(): the other loops' are to be the same. Absent settings: erased.
+    virtual void registry_changed(const ResourceName& name,
+                                  const std::optional<core::ResourceSettings>& settings) = 0;
+
+    // Whether anybody subscribes to anything here: who doesn't isn't told of events elsewhere.
+    virtual void listens(bool anybody) = 0;
 
     // Connections of this node, in the order of their ids.
     virtual void visit_clients(const std::function<void(const ClientState&)>& visit) const = 0;
     // nullptr: gone. Stays valid until the loop's next turn.
     [[nodiscard]] virtual ClientState* find_client(ClientId id) = 0;
-    // Closes the connection soon, not from within the call. For another connection than the one
-    // whose command runs; that one gets Disposition::Kind::close_after_flush.
+    // Closes the connection, of whatever loop, soon and not from within the call. For another
+    // connection than the one whose command runs; that one gets
+    // Disposition::Kind::close_after_flush.
     virtual void kill_client(ClientId id) = 0;
     // Bytes that belong to no command: subscription messages and pushes. They go out between
     // two replies, never into one, and count against the client's output limit.
     virtual void push(ClientId id, std::string_view bytes) = 0;
 
-    // Begins the drain that SIGTERM begins, without ending the process. nullopt: begun (or going
-    // on already); else why not, a sentence.
+    // Begins the drain that SIGTERM begins, on all loops, without ending the process. nullopt:
+    // begun (or going on already); else why not, a sentence.
     [[nodiscard]] virtual std::optional<std::string> drain() = 0;
     // Ends the process as SIGTERM does (`at_once`: without waiting for the drain). nullopt: it
     // will; else why not and what to do instead.

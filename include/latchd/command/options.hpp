@@ -6,6 +6,7 @@
 #include <latchd/base/time.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 namespace latchd::command {
@@ -15,9 +16,14 @@ namespace latchd::command {
 struct Options {
     std::string password;  // empty: AUTH is not asked for
     NodeName node;
+    std::uint32_t loop = 1;  // of the process, counted from 1
     std::string cluster = "default";
     std::string redis_version = "7.0.15";  // the compatibility level that clients are told
     std::string version;                   // latchd's own
+    // Why no resource may be SAFETY strict; empty: it may.
+    std::string strict_refusal =
+        "SAFETY strict needs an arbiter that outlives the preferred store "
+        "(MySQL behind Redis), and none is configured";
     Duration ttl_min = std::chrono::milliseconds(100);
     Duration ttl_max = std::chrono::seconds(60);
     Duration wait_max = std::chrono::seconds(60);

@@ -22,11 +22,18 @@ inline constexpr std::size_t mebibyte = 1024 * kibibyte;
 
 enum class StoreKind : std::uint8_t {
     redis,  // a standalone Redis server
-    mysql,  // recognised so that it can be refused by name; never in a valid configuration
+    mysql,  // a MySQL or MariaDB server
     local,  // the node's embedded table
 };
 enum class Degrade : std::uint8_t { none, mysql, local };  // the last tier it may be granted on
 enum class Safety : std::uint8_t { available, strict };
+// How a mysql store takes a lock; one schema, mixable.
+enum class Strategy : std::uint8_t { upsert, optimistic, pessimistic };
+enum class Tls : std::uint8_t {
+    off,
+    required,  // encrypted, whoever answers
+    verified,  // encrypted, and the certificate is for the server's name
+};
 enum class LogLevel : std::uint8_t { debug, info, warning, error };
 
 struct LogTarget {
@@ -83,6 +90,7 @@ struct Locks {
     Duration clock_margin = std::chrono::milliseconds(50);
     Duration retry_window = std::chrono::seconds(15);
     Duration wake_check = std::chrono::seconds(1);
+    std::uint32_t handover_max = 16;  // in a row within the node, while other nodes wait
 
     friend bool operator==(const Locks&, const Locks&) = default;
 };
@@ -100,19 +108,40 @@ struct Check {
 struct Store {
     std::string name;  // the type's name unless one is given
     StoreKind kind = StoreKind::local;
-    // Of type redis; the other types use none of these.
+    // Of the types redis and mysql; `local` uses none of these.
     Address address{.host = {}, .port = 0, .path = {}};
-    std::string username;       // empty: Redis's default user
+    std::string username;       // empty: Redis's default user; mysql: the one of the process
     std::string password_file;  // where `password` came from; empty if not from a file
     Secret password;            // always the password itself
-    std::uint32_t database = 0;
+    std::string database;       // redis: a number; mysql: a name
     Duration connect_timeout = std::chrono::milliseconds(500);
     Duration operation_timeout = std::chrono::seconds(1);
     Check check;
+    // Of type redis.
+    Duration patience{0};  // votes wait for so long for another process of it
+    std::uint32_t wait_replicas = 0;
+    // Of type mysql.
+    Strategy strategy = Strategy::upsert;
+    std::uint32_t connections = 4;
+    Tls tls = Tls::off;
+    std::string tls_ca;  // file of certificates; empty: the system's
     // Of type local.
     std::size_t max_locks = 100'000;
 
     friend bool operator==(const Store&, const Store&) = default;
+};
+
+// What a fleet's nodes agree by. Not used by a node with one store of type local.
+struct Authority {
+    std::string arbiter;  // name of the store that keeps the record; filled in
+    Duration settle_grace = std::chrono::seconds(1);
+    Duration view_lease = std::chrono::seconds(10);
+    Duration beat = std::chrono::seconds(2);
+    Duration hold_down = std::chrono::seconds(30);
+    Duration hold_down_max = std::chrono::minutes(15);
+    Duration available_max = std::chrono::minutes(10);
+
+    friend bool operator==(const Authority&, const Authority&) = default;
 };
 
 // Absent: the default of the node, see docs/configuration.md.
@@ -127,12 +156,14 @@ struct Resource {
     std::optional<Duration> expect;
     std::optional<Duration> max_hold;
     std::optional<Duration> delay;
+    std::optional<Duration> busy_cache;
 
     friend bool operator==(const Resource&, const Resource&) = default;
 };
 
 struct Resources {
     bool require_registered = false;
+    Duration retire_after = std::chrono::hours(7 * 24);  // unused; 0: never
     std::vector<Resource> list;
 
     friend bool operator==(const Resources&, const Resources&) = default;
@@ -163,7 +194,8 @@ struct Slowlog {
 // A default-constructed Options is what the keys default to, before the host's name, directories,
 // the one listener and the one store are filled in. Options that came out of
 // parse_command_line() without an error are complete: node and directories are set, there is at
-// least one listener and exactly one store, of type redis or local.
+// least one listener and one store, at most one of them is local, and then the last; the arbiter
+// is named unless that one is the only store.
 struct Options {
     std::uint32_t version = 1;  // of the file's schema
     std::string node;
@@ -176,6 +208,7 @@ struct Options {
     Limits limits;
     Locks locks;
     std::vector<Store> stores;  // order is preference
+    Authority authority;
     Resources resources;
     Auth auth;
     Log log;
@@ -183,5 +216,12 @@ struct Options {
 
     friend bool operator==(const Options&, const Options&) = default;
 };
+
+// The database of a store of type redis.
+[[nodiscard]] std::uint32_t redis_database(const Store& store);
+// The index of the arbiter among the stores; none: one local store needs no arbiter.
+[[nodiscard]] std::optional<std::size_t> arbiter_index(const Options& options);
+// Whether the arbiter does not fail with the store that is preferred: what `strict` needs.
+[[nodiscard]] bool arbiter_outlives(const Options& options);
 
 }  // namespace latchd::config

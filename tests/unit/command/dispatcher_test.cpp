@@ -111,6 +111,17 @@ TEST_F(DispatcherTest, refuses_unregistered_resources_where_registration_is_requ
     (void)start(client, {"UNLOCK", "other", "1", "t"});
 }
 
+TEST_F(DispatcherTest, registers_a_hundred_thousand_resources_and_refuses_more) {
+    ClientState& client = connect();
+    for (int i = 1; i < 100'000; ++i) host.resources.set(ResourceName(std::to_string(i)), {});
+    EXPECT_EQ(ask(client, {"RESOURCE", "SET", "r"}), "+OK\r\n");
+    EXPECT_EQ(ask(client, {"RESOURCE", "SET", "s"}),
+              "-LIMIT 100000 resources are registered; RESOURCE DEL one first\r\n");
+    EXPECT_EQ(ask(client, {"RESOURCE", "SET", "r", "TTL", "5000"}), "+OK\r\n");
+    EXPECT_EQ(ask(client, {"RESOURCE", "DEL", "r"}), ":1\r\n");
+    EXPECT_EQ(ask(client, {"RESOURCE", "SET", "s"}), "+OK\r\n");
+}
+
 TEST_F(DispatcherTest, tells_subscribers_what_happened) {
     ClientState& plain = connect();
     ClientState& pattern = connect();

@@ -21,6 +21,7 @@ public:
     ProcessInfo info;
     NodeStatus node;
     std::vector<StoreStatus> store_list;
+    std::optional<FleetView> fleet_view;
     core::NodeCounts node_counts;
     std::vector<Setting> setting_list = {{"auth.password", "***"}, {"locks.ttl_max", "60s"}};
     core::Registry resources;
@@ -30,17 +31,29 @@ public:
     std::vector<core::Notice> notices;
     std::optional<std::string> drain_refusal;
     std::optional<std::string> shutdown_refusal = "SHUTDOWN is refused: systemctl stop latchd";
+    mutable int clock_ahead = 0;  // the clock goes on while commands run
+    std::size_t loop_count = 1;
+    bool is_listening = false;
+    std::vector<std::pair<ResourceName, bool>> changed_resources;
     int drains = 0;
     int shutdowns = 0;
 
     Time now() const override { return time; }
+    Time read_clock() const override { return time + clock_ahead++ * std::chrono::microseconds(3); }
     std::int64_t wall_usec() const override { return wall; }
     ProcessInfo process() const override { return info; }
     NodeStatus status() const override { return node; }
     std::vector<StoreStatus> stores() const override { return store_list; }
+    std::optional<FleetView> fleet() const override { return fleet_view; }
     core::NodeCounts counts() const override { return node_counts; }
     std::vector<Setting> settings() const override { return setting_list; }
     core::Registry& registry() override { return resources; }
+    std::size_t loops() const override { return loop_count; }
+    void registry_changed(const ResourceName& name,
+                          const std::optional<core::ResourceSettings>& settings) override {
+        changed_resources.emplace_back(name, settings.has_value());
+    }
+    void listens(bool anybody) override { is_listening = anybody; }
     void visit_clients(const std::function<void(const ClientState&)>& visit) const override {
         for (const auto& [id, client] : clients) visit(*client);
     }

@@ -60,7 +60,7 @@ TEST_F(CommandLine, sets_what_its_options_name) {
     EXPECT_EQ(options.listen[1].address, (Address{"::1", 7000, ""}));
     EXPECT_EQ(options.listen[2].address.path, "/run/l.sock");
     ASSERT_EQ(options.stores.size(), 1U);
-    EXPECT_EQ(options.stores[0].database, 2U);
+    EXPECT_EQ(options.stores[0].database, "2");
     EXPECT_EQ(options.cluster, "c");
     EXPECT_EQ(options.node, "n");
     EXPECT_EQ(options.state_dir, "/s");
@@ -134,7 +134,7 @@ TEST_F(CommandLine, that_cannot_be_read_is_wrong_usage) {
 
 TEST_F(CommandLine, with_refused_values_names_each_option) {
     const auto invocation = parse({"--threads",
-                                   "2",
+                                   "65",
                                    "--listen",
                                    "6385",
                                    "--cluster",
@@ -152,7 +152,7 @@ TEST_F(CommandLine, with_refused_values_names_each_option) {
               "65535\n"
               "command line: --cluster: 'a b' is not a name: 1 to 64 of A-Z a-z 0-9 _ . : -\n"
               "command line: --state-dir: 's' is not an absolute path\n"
-              "command line: --threads: '2' is not supported; this version allows only 1\n"
+              "command line: --threads: '65' is out of range; from 1 to 64\n"
               "command line: --log-level: 'loud' is not one of debug, info, warning, error\n"
               "6 errors; configuration not applied\n");
 }
@@ -163,15 +163,24 @@ TEST_F(CommandLine, refuses_numbers_that_are_none_for_threads) {
     }
 }
 
-TEST_F(CommandLine, refuses_stores_that_this_version_does_not_serve) {
-    const auto two = parse({"--store", "redis://h", "--store", "local:"});
+TEST_F(CommandLine, takes_stores_in_order_of_preference) {
+    const auto three =
+        parse({"--store", "redis://h", "--store", "mysql://u@h/d", "--store", "local:"});
+    ASSERT_EQ(three.exit_code, 0) << three.messages;
+    ASSERT_EQ(three.options.stores.size(), 3U);
+    EXPECT_EQ(three.options.stores[1].kind, StoreKind::mysql);
+    EXPECT_EQ(three.options.stores[1].username, "u");
+    EXPECT_EQ(three.options.authority.arbiter, "mysql");
+}
+
+TEST_F(CommandLine, refuses_stores_that_cannot_be_combined) {
+    const auto two = parse({"--store", "redis://h:1", "--store", "redis://h:2"});
     EXPECT_EQ(two.exit_code, exit_configuration);
-    EXPECT_EQ(two.messages,
-              "command line: stores[1]: this version keeps locks in exactly one store, of type "
-              "redis or local; fallback from one store to the next is not part of it\n"
-              "1 error; configuration not applied\n");
-    EXPECT_THAT(parse({"--store", "mysql://h/d"}).messages,
-                HasSubstr("this version serves stores of type redis or local; mysql"));
+    EXPECT_THAT(two.messages, HasSubstr("needs a store of type mysql as arbiter"));
+    EXPECT_THAT(parse({"--store", "local:", "--store", "redis://h"}).messages,
+                HasSubstr("must be the last one"));
+    EXPECT_THAT(parse({"--store", "redis+sentinel://h/m"}).messages,
+                HasSubstr("sentinels are not part of this version"));
 }
 
 TEST_F(CommandLine, warns_of_a_password_that_others_can_see) {

@@ -48,9 +48,11 @@ listen:
 locks: {ttl: 1500ms}
 stores:
   - {name: r, type: redis, address: "h:1", database: 3, username: "ü: \"x\" #", password: "${HOME}"}
+  - {name: m, type: mysql, address: "h:2", username: u, strategy: pessimistic, tls: {mode: verified, ca: /ca}}
+authority: {arbiter: m, beat: 1s}
 resources:
   list:
-    - {name: "null", ttl: 2s, degrade: none}
+    - {name: "null", ttl: 2s, degrade: none, safety: strict}
     - {name: b, max_hold: 1m}
 auth: {password_file: /p}
 log: {target: "file:/l:", rate_limit: 3/2s}
@@ -140,7 +142,7 @@ TEST(Table, has_defaults_within_their_ranges) {
 }
 
 TEST(Examples, load_without_a_complaint) {
-    for (const auto* name : {"latchd.yaml", "embedded.yaml", "redis.yaml"}) {
+    for (const auto* name : {"latchd.yaml", "embedded.yaml", "redis.yaml", "fleet.yaml"}) {
         MadeUpHost host;
         const auto text = slurp(root + "/conf/" + name);
         ASSERT_FALSE(text.empty()) << name;
@@ -173,9 +175,12 @@ TEST(Examples, keep_their_commented_redis_store_valid) {
         std::regex_replace(text.substr(begin, end - begin), std::regex("(^|\n)# ?"), "$1");
     MadeUpHost host;
     host.put("/etc/latchd/redis.password", "pw\n");
+    host.put("/etc/latchd/mysql.password", "pw\n");
     const auto configuration = load(host, "version: 1\n" + block);
     EXPECT_EQ(render(configuration.diagnostics, "latchd.yaml"), "") << block;
     EXPECT_EQ(configuration.options.stores.at(0).kind, StoreKind::redis);
+    EXPECT_EQ(configuration.options.stores.at(1).kind, StoreKind::mysql);
+    EXPECT_EQ(configuration.options.stores.at(2).kind, StoreKind::local);
 }
 
 }  // namespace

@@ -165,7 +165,8 @@ const BadInput bad_inputs[] = {
      "cluster: \"\"\n",
      "2:10: cluster: '' is not a name: 1 to 64 of A-Z a-z 0-9 _ . : -"},
     {"bad_node", "node: a b\n", "2:7: node: 'a b' is not a name: 1 to 64 of A-Z a-z 0-9 _ . : -"},
-    {"threads", "threads: 2\n", "2:10: threads: '2' is not supported; this version allows only 1"},
+    {"threads", "threads: 0\n", "2:10: threads: '0' is out of range; from 1 to 64"},
+    {"many_threads", "threads: 65\n", "2:10: threads: '65' is out of range; from 1 to 64"},
     {"negative", "threads: -1\n", "2:10: threads: '-1' is not a whole number"},
     {"octal",
      "slowlog: {max_len: 0777}\n",
@@ -213,18 +214,61 @@ const BadInput bad_inputs[] = {
     {"url_and_type",
      "stores: [{url: \"local:\", type: local}]\n",
      "2:26: stores[0].type: 'url' says this already; keep one of them"},
-    {"mysql",
+    {"redis_with_a_name",
+     "stores: [{type: redis, address: \"h:1\", database: latchd}]\n",
+     "2:50: stores[0].database: 'latchd' is not the number of a Redis database, 0 to 65535"},
+    {"mysql_without_address",
      "stores: [{type: mysql}]\n",
-     "2:17: stores[0].type: this version serves stores of type redis or local; mysql, and "
-     "fallback from one store to the next, are not part of it"},
-    {"mysql_url",
-     "stores: [{url: \"mysql://h/d\"}]\n",
-     "2:16: stores[0].url: this version serves stores of type redis or local; mysql, and "
-     "fallback from one store to the next, are not part of it"},
-    {"two_stores",
-     "stores:\n  - {type: redis, address: \"h:1\"}\n  - {type: local}\n",
-     "4:5: stores[1]: this version keeps locks in exactly one store, of type redis or local; "
-     "fallback from one store to the next is not part of it"},
+     "2:10: stores[0]: mysql needs an 'address'"},
+    {"mysql_with_patience",
+     "stores: [{type: mysql, address: \"h:1\", patience: 1s}]\n",
+     "2:50: stores[0].patience: has no effect for a store of type mysql"},
+    {"mysql_with_replicas_to_wait_for",
+     "stores: [{type: mysql, address: \"h:1\", wait_replicas: 1}]\n",
+     "2:55: stores[0].wait_replicas: has no effect for a store of type mysql"},
+    {"mysql_password_without_user",
+     "stores: [{type: mysql, address: \"h:1\", password: \"${HOME}\"}]\n",
+     "2:50: stores[0].password: a password needs a user"},
+    {"mysql_strategy",
+     "stores: [{type: mysql, address: \"h:1\", strategy: hopeful}]\n",
+     "2:50: stores[0].strategy: 'hopeful' is not one of upsert, optimistic, pessimistic"},
+    {"mysql_ca_without_tls",
+     "stores: [{type: mysql, address: \"h:1\", tls: {ca: /ca}}]\n",
+     "2:50: stores[0].tls.ca: has no effect while tls.mode is off; write 'verified'"},
+    {"sentinel",
+     "stores: [{url: \"redis+sentinel://h:26379/mymaster\"}]\n",
+     "2:16: stores[0].url: 'redis+sentinel://h:26379/mymaster': sentinels are not part of this "
+     "version"},
+    {"local_first",
+     "stores:\n  - {type: local}\n  - {type: redis, address: \"h:1\"}\n",
+     "3:5: stores[0]: the table of this node is the last resort: a store of type local must be "
+     "the last one, and only once"},
+    {"store_name_twice",
+     "stores:\n  - {type: mysql, address: \"h:1\"}\n  - {type: mysql, address: \"h:2\"}\n",
+     "4:5: stores[1].name: 'mysql' is already used at line 3"},
+    {"store_server_twice",
+     "stores:\n  - {type: mysql, address: \"h:1\"}\n"
+     "  - {name: b, type: mysql, address: \"h:1\", database: b}\n",
+     "4:5: stores[1]: is the same server as stores[0], mysql at h:1: it would fail together "
+     "with it"},
+    {"two_redis",
+     "stores:\n  - {type: redis, address: \"h:1\"}\n  - {name: b, type: redis, address: \"h:2\"}\n",
+     "2:1: stores: 'redis' can only decide about itself: to move locks between several servers "
+     "the fleet needs a store of type mysql as arbiter"},
+    {"redis_arbiter_for_two",
+     "stores:\n  - {type: redis, address: \"h:1\"}\n  - {type: mysql, address: \"h:2\"}\n"
+     "authority: {arbiter: redis}\n",
+     "5:22: authority.arbiter: 'redis' can only decide about itself: to move locks between "
+     "several servers the fleet needs a store of type mysql as arbiter"},
+    {"no_such_arbiter",
+     "authority: {arbiter: local}\n",
+     "2:22: authority.arbiter: 'local' is not the name of a store of type mysql or redis"},
+    {"beat_over_lease",
+     "authority: {beat: 4s}\n",
+     "2:19: authority.beat: 4s is more than a third of authority.view_lease, 10s"},
+    {"hold_down_order",
+     "authority: {hold_down: 1h}\n",
+     "2:24: authority.hold_down: 1h is more than authority.hold_down_max, 15m"},
     {"ttl_order", "locks: {ttl: 2m}\n", "2:14: locks.ttl: 2m is more than locks.ttl_max, 1m"},
     {"ttl_min_order",
      "locks:\n  ttl_min: 40s\n",
@@ -245,10 +289,26 @@ const BadInput bad_inputs[] = {
     {"resource_ttl_short",
      "resources: {list: [{name: a, ttl: 50ms}]}\n",
      "2:35: resources.list[0].ttl: 50ms is less than locks.ttl_min, 100ms"},
-    {"strict",
+    {"strict_alone",
      "resources: {list: [{name: a, safety: strict}]}\n",
-     "2:38: resources.list[0].safety: 'strict' needs an arbiter that outlives the store, which "
-     "this version does not have; write 'available'"},
+     "2:38: resources.list[0].safety: 'strict' needs an arbiter that outlives the preferred "
+     "store: a store of type mysql behind it"},
+    {"strict_with_the_arbiter_first",
+     "stores: [{type: mysql, address: \"h:1\"}]\n"
+     "resources: {list: [{name: a, safety: strict}]}\n",
+     "3:38: resources.list[0].safety: 'strict' needs an arbiter that outlives the preferred "
+     "store: a store of type mysql behind it"},
+    {"strict_and_local",
+     "stores: [{url: \"redis://h\"}, {url: \"mysql://h\"}, {type: local}]\n"
+     "resources: {list: [{name: a, safety: strict, degrade: local}]}\n",
+     "3:55: resources.list[0].degrade: a 'strict' resource is never locked on one host alone; "
+     "write 'mysql' or 'none'"},
+    {"degrade_mysql",
+     "resources: {list: [{name: a, degrade: mysql}]}\n",
+     "2:39: resources.list[0].degrade: no store of type mysql is configured"},
+    {"degrade_local",
+     "stores: [{url: \"redis://h\"}]\nresources: {list: [{name: a, degrade: local}]}\n",
+     "3:39: resources.list[0].degrade: no store of type local is configured"},
     {"empty_password",
      "auth: {password: \"\"}\n",
      "2:18: auth.password: the password is empty; leave the key out"},
@@ -264,6 +324,40 @@ const BadInput bad_inputs[] = {
 INSTANTIATE_TEST_SUITE_P(File, BadInputs, testing::ValuesIn(bad_inputs), [](const auto& info) {
     return std::string(info.param.name);
 });
+
+TEST(File, of_a_fleet_is_taken_in_order_of_preference) {
+    const auto configuration = load(R"(version: 1
+stores:
+  - {type: redis, address: "h:1", patience: 3s, wait_replicas: 2}
+  - {name: db, type: mysql, address: "h:2", username: u, connections: 2, strategy: optimistic}
+  - {type: local, max_locks: 500}
+authority: {view_lease: 6s, available_max: 0s}
+resources:
+  list:
+    - {name: a, safety: strict, degrade: mysql}
+    - {name: b, degrade: local}
+)");
+    ASSERT_EQ(render(configuration.diagnostics, file), "");
+    const Options& options = configuration.options;
+    EXPECT_EQ(options.stores[0].patience, 3s);
+    EXPECT_EQ(options.stores[0].wait_replicas, 2U);
+    EXPECT_EQ(redis_database(options.stores[0]), 0U);
+    EXPECT_EQ(options.stores[1].strategy, Strategy::optimistic);
+    EXPECT_EQ(options.stores[1].database, "latchd");
+    EXPECT_EQ(options.stores[1].connections, 2U);
+    EXPECT_EQ(options.authority.arbiter, "db");
+    EXPECT_EQ(arbiter_index(options), 1U);
+    EXPECT_TRUE(arbiter_outlives(options));
+    EXPECT_EQ(options.authority.view_lease, 6s);
+}
+
+TEST(File, without_mysql_has_redis_decide_about_itself_and_local_needs_nobody) {
+    const auto redis = load("version: 1\nstores: [{url: \"redis://h\"}, {type: local}]\n");
+    ASSERT_EQ(render(redis.diagnostics, file), "");
+    EXPECT_EQ(redis.options.authority.arbiter, "redis");
+    EXPECT_FALSE(arbiter_outlives(redis.options));
+    EXPECT_EQ(arbiter_index(load("version: 1\n").options), std::nullopt);
+}
 
 TEST(File, without_a_version_or_with_another_one_is_refused) {
     EXPECT_THAT(complaints("cluster: a\n"),

@@ -14,7 +14,7 @@ TEST(StoreUrl, of_redis_may_leave_out_all_but_the_host) {
     ASSERT_TRUE(store) << store.error;
     EXPECT_EQ(store.value->kind, StoreKind::redis);
     EXPECT_EQ(store.value->address, (Address{"db.internal", 6379, ""}));
-    EXPECT_EQ(store.value->database, 0U);
+    EXPECT_EQ(store.value->database, "");
     EXPECT_TRUE(store.value->username.empty());
     EXPECT_TRUE(store.value->password.empty());
 }
@@ -25,7 +25,7 @@ TEST(StoreUrl, of_redis_decodes_every_part) {
     EXPECT_EQ(store.value->username, "adma");
     EXPECT_EQ(store.value->password.reveal(), "p@ss/%:x");
     EXPECT_EQ(store.value->address, (Address{"::1", 6380, ""}));
-    EXPECT_EQ(store.value->database, 12U);
+    EXPECT_EQ(store.value->database, "12");
 }
 
 TEST(StoreUrl, of_redis_may_have_a_password_without_a_user_and_a_bare_slash) {
@@ -39,13 +39,28 @@ TEST(StoreUrl, of_a_redis_socket_has_its_path_and_database) {
     const auto store = parse_store_url("redis+unix://u:p@/run/redis.sock?db=3");
     ASSERT_TRUE(store) << store.error;
     EXPECT_EQ(store.value->address, (Address{"", 0, "/run/redis.sock"}));
-    EXPECT_EQ(store.value->database, 3U);
+    EXPECT_EQ(store.value->database, "3");
     EXPECT_EQ(store.value->password.reveal(), "p");
 }
 
 TEST(StoreUrl, of_other_types_is_told_by_its_scheme) {
     EXPECT_EQ(parse_store_url("local:").value->kind, StoreKind::local);
-    EXPECT_EQ(parse_store_url("mysql://h/latchd").value->kind, StoreKind::mysql);
+}
+
+TEST(StoreUrl, of_mysql_names_its_user_server_and_database) {
+    const auto store = parse_store_url("mysql://latchd:p%40ss@db.internal/locks");
+    ASSERT_TRUE(store) << store.error;
+    EXPECT_EQ(store.value->kind, StoreKind::mysql);
+    EXPECT_EQ(store.value->address, (Address{"db.internal", 3306, ""}));
+    EXPECT_EQ(store.value->username, "latchd");
+    EXPECT_EQ(store.value->password.reveal(), "p@ss");
+    EXPECT_EQ(store.value->database, "locks");
+    const auto socket = parse_store_url("mysql+unix://root@/run/mysqld.sock?db=a_b");
+    ASSERT_TRUE(socket) << socket.error;
+    EXPECT_EQ(socket.value->kind, StoreKind::mysql);
+    EXPECT_EQ(socket.value->address, (Address{"", 0, "/run/mysqld.sock"}));
+    EXPECT_EQ(socket.value->database, "a_b");
+    EXPECT_EQ(parse_store_url("mysql://h:3307").value->address.port, 3307);
 }
 
 TEST(StoreUrl, that_is_wrong_is_refused_without_its_password) {
@@ -63,6 +78,10 @@ TEST(StoreUrl, that_is_wrong_is_refused_without_its_password) {
                             "redis+unix://u:hunter2@/a?database=1",
                             "redis+unix:///a?password=hunter2",
                             "rediss://u:hunter2@h",
+                            "redis+sentinel://u:hunter2@h/mymaster",
+                            "mysql://u:hunter2@h/a b",
+                            "mysql://u:hunter2@h/a/b",
+                            "mysql+unix://u:hunter2@/a?user=x",
                             "etcd://u:hunter2@h",
                             "redis:u:hunter2@h",
                             "hunter2@h"}) {

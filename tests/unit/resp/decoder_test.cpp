@@ -211,6 +211,15 @@ TEST(DecoderTest, needs_more_when_nothing_was_fed) {
     EXPECT_EQ(decoder.next().status, DecodeStatus::need_more);
 }
 
+TEST(DecoderTest, forgets_how_far_it_looked_once_a_request_is_whole) {
+    Decoder decoder(ClientTrust::authenticated);
+    decoder.feed("*1\r");
+    EXPECT_EQ(decoder.next().status, DecodeStatus::need_more);
+    decoder.feed("\n$4\r\nPING\r\n*\r\n");
+    EXPECT_EQ(decoder.next().arguments[0], "PING");
+    EXPECT_EQ(decoder.next().error, "Protocol error: invalid multibulk length");
+}
+
 TEST(DecoderTest, goes_on_after_a_move) {
     Decoder first(ClientTrust::authenticated);
     first.feed("*1\r\n$4\r\nPI");

@@ -1,0 +1,224 @@
+// SPDX-FileCopyrightText: 2026 The latchd authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Commands of a node that belongs to a fleet.
+#include "fake_host.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace latchd::command {
+namespace {
+
+namespace authority = core::authority;
+using testing::HasSubstr;
+using testing::Not;
+
+authority::NodeRow row(const char* name, authority::Incarnation incarnation) {
+    authority::NodeRow node;
+    node.name = NodeName(name);
+    node.incarnation = incarnation;
+    node.acked = 6;
+    node.version = "0.1.0";
+    node.config_hash = "c0";
+    return node;
+}
+
+authority::TierSight failing(const char* store) {
+    authority::TierSight sight;
+    sight.store = store;
+    sight.state = authority::TierSight::State::failing;
+    sight.reason = "connection refused";
+    return sight;
+}
+
+// Two nodes, Redis lost, locks in MySQL.
+FleetView moved() {
+    FleetView view;
+    view.status.mode = authority::FleetStatus::Mode::serving;
+    auto& record = view.status.record.emplace();
+    record.epoch = 6;
+    record.placement.store = "mysql";
+    record.placement.tier = "mysql";
+    record.placement.state = authority::RecordState::open;
+    record.placement.reason = "2 of 2 nodes see redis failing";
+    view.status.nodes = {row("a", 0x1234), row("b", 0xffffffffffffffff)};
+    view.status.nodes[0].sights = {failing("redis")};
+    view.status.lost = {0xffffffffffffffff};
+    view.status.sights = {failing("redis")};
+    view.status.is_confirmed = true;
+    view.status.arbiter_reached = true;
+    view.status.view_left = std::chrono::seconds(9);
+    view.incarnation = 0x1234;
+    view.arbiter.name = "mysql";
+    view.failovers = 1;
+    view.last_failover_from = "redis";
+    view.differing = {"order:settle"};
+    return view;
+}
+
+class FleetCommands : public testing::Test, public Fixture {
+protected:
+    FleetCommands() : Fixture(strict_options()), client(connect()) {
+        host.fleet_view = moved();
+        for (const char* name : {"redis", "mysql", "local"}) {
+            StoreStatus store;
+            store.name = store.type = name;
+            store.state = "up";
+            host.store_list.push_back(std::move(store));
+        }
+    }
+    static Options strict_options() {
+        Options options;
+        options.strict_refusal.clear();
+        return options;
+    }
+    std::string finish(Asked&& asked, FleetAnswer answer) {
+        std::string reply;
+        dispatcher.finish(client, asked.pending, answer, reply);
+        return reply;
+    }
+    ClientState& client;
+};
+
+TEST_F(FleetCommands, status_tells_where_the_fleet_is_and_why) {
+    const std::string text = ask(client, {"LATCHD", "STATUS"});
+    for (const char* part : {"*64\r\n",
+                             "mode\r\n$7\r\nserving\r\n",
+                             "epoch_reason\r\n$30\r\n2 of 2 nodes see redis failing\r\n",
+                             "arbiter\r\n$5\r\nmysql\r\n",
+                             "arbiter_state\r\n$7\r\nreached\r\n",
+                             "confirmed\r\n:1\r\n",
+                             "view_left_ms\r\n:9000\r\n",
+                             "nodes_lost\r\n:1\r\n",
+                             "failovers\r\n:1\r\n"}) {
+        EXPECT_THAT(text, HasSubstr(part));
+    }
+    host.fleet_view.reset();
+    EXPECT_THAT(ask(client, {"LATCHD", "STATUS"}), HasSubstr("*38\r\n"));
+}
+
+TEST_F(FleetCommands, nodes_are_shown_with_what_they_see) {
+    const std::string text = ask(client, {"LATCHD", "NODES"});
+    for (const char* part : {"*2\r\n*26\r\n",
+                             "$16\r\n0000000000001234\r\n$4\r\nself\r\n:1\r\n",
+                             "state\r\n$5\r\nalive\r\n",
+                             "sees\r\n$33\r\nredis=failing(connection refused)\r\n",
+                             "$16\r\nffffffffffffffff\r\n$4\r\nself\r\n:0\r\n",
+                             "state\r\n$4\r\nlost\r\n"}) {
+        EXPECT_THAT(text, HasSubstr(part));
+    }
+    host.fleet_view.reset();
+    EXPECT_EQ(ask(client, {"LATCHD", "NODES"}), "*0\r\n");
+}
+
+TEST_F(FleetCommands, failover_asks_the_authority_and_tells_its_answer) {
+    Disposition asked = run(client, {"LATCHD", "FAILOVER", "mysql"});
+    ASSERT_EQ(asked.kind, Disposition::Kind::asked);
+    EXPECT_EQ(std::get<FleetMove>(asked.asked->wish).store, "mysql");
+    EXPECT_EQ(client.unanswered, 1u);
+    EXPECT_EQ(finish(std::move(*asked.asked), {true, "epoch 7 begins"}), "+epoch 7 begins\r\n");
+    EXPECT_EQ(client.unanswered, 0u);
+    Disposition back = run(client, {"LATCHD", "FAILBACK"});
+    ASSERT_EQ(back.kind, Disposition::Kind::asked);
+    EXPECT_TRUE(std::get<FleetMove>(back.asked->wish).back);
+    EXPECT_EQ(finish(std::move(*back.asked), {false, "ERR it is there"}), "-ERR it is there\r\n");
+    EXPECT_EQ(host.notices.size(), 2u);
+    EXPECT_EQ(run(client, {"LATCHD", "FAILOVER"}).kind, Disposition::Kind::asked);
+    for (const char* store : {"nosuch", "local"}) {
+        EXPECT_THAT(ask(client, {"LATCHD", "FAILOVER", store}), HasSubstr("-ERR no store that"));
+    }
+    host.fleet_view.reset();
+    EXPECT_THAT(ask(client, {"LATCHD", "FAILOVER"}), HasSubstr("-ERR the locks of this node are"));
+    EXPECT_THAT(ask(client, {"LATCHD", "FAILBACK"}), HasSubstr("-ERR the locks of this node are"));
+}
+
+TEST_F(FleetCommands, resources_are_written_through_the_arbiter) {
+    Disposition set =
+        run(client, {"RESOURCE", "SET", "r", "TTL", "5000", "SAFETY", "strict", "QUEUE", "7"});
+    ASSERT_EQ(set.kind, Disposition::Kind::asked) << out;
+    const auto& write = std::get<authority::WriteResource>(set.asked->wish);
+    EXPECT_EQ(write.name, ResourceName("r"));
+    EXPECT_EQ(write.settings->safety, core::Safety::strict);
+    EXPECT_EQ(host.resources.find("r"), nullptr);
+    EXPECT_EQ(finish(std::move(*set.asked), {true, "OK"}), "+OK\r\n");
+    EXPECT_EQ(ask(client, {"RESOURCE", "DEL", "r"}), ":0\r\n");
+    host.resources.set(ResourceName("r"), {});
+    EXPECT_THAT(ask(client, {"RESOURCE", "GET", "r"}), HasSubstr("scope\r\n$5\r\nfleet\r\n"));
+    Disposition del = run(client, {"RESOURCE", "DEL", "r"});
+    ASSERT_EQ(del.kind, Disposition::Kind::asked);
+    EXPECT_EQ(std::get<authority::WriteResource>(del.asked->wish).settings, std::nullopt);
+    EXPECT_EQ(finish(std::move(*del.asked), {true, "OK"}), ":1\r\n");
+    EXPECT_THAT(ask(client, {"RESOURCE", "SET", "r", "SAFETY", "strict", "DEGRADE", "local"}),
+                HasSubstr("-ERR a strict resource is never locked on one host alone"));
+}
+
+TEST_F(FleetCommands, refuse_more_resources_than_every_node_may_read_again) {
+    for (int i = 0; i < 10'000; ++i) host.resources.set(ResourceName(std::to_string(i)), {});
+    EXPECT_EQ(ask(client, {"RESOURCE", "SET", "r"}),
+              "-LIMIT 10000 resources are registered; RESOURCE DEL one first\r\n");
+    EXPECT_EQ(run(client, {"RESOURCE", "SET", "7", "TTL", "5000"}).kind, Disposition::Kind::asked);
+}
+
+TEST_F(FleetCommands, leave_out_their_reply_when_it_is_not_wanted) {
+    EXPECT_EQ(ask(client, {"CLIENT", "REPLY", "SKIP"}), "");
+    Disposition asked = run(client, {"LATCHD", "FAILBACK"});
+    EXPECT_EQ(finish(std::move(*asked.asked), {true, "epoch 7 begins"}), "");
+}
+
+TEST_F(FleetCommands, info_has_sections_of_the_authority_and_the_fleet) {
+    const std::string text = ask(client, {"INFO"});
+    for (const char* part : {"\r\nlatchd_failovers:1\r\n",
+                             "\r\nlatchd_last_failover_from:redis\r\n",
+                             "\r\nlatchd_config_differs:1\r\n",
+                             "\r\n# Authority\r\nauthority_mode:serving\r\n",
+                             "\r\nauthority_epoch:6\r\nauthority_state:open\r\n",
+                             "\r\n# Fleet\r\nnodes:2\r\nnodes_lost:1\r\nnode0:name=a,",
+                             ",state=lost,acked=6,"}) {
+        EXPECT_THAT(text, HasSubstr(part));
+    }
+    host.fleet_view.reset();
+    EXPECT_THAT(ask(client, {"INFO"}), Not(HasSubstr("# Authority")));
+}
+
+TEST_F(FleetCommands, doctor_lists_what_is_not_as_it_should_be) {
+    host.node.state = "degraded";
+    host.node.reason = "locks are in mysql";
+    host.store_list[0].state = "down";
+    host.store_list[0].last_error = "connection refused";
+    std::string text = ask(client, {"LATCHD", "DOCTOR"});
+    for (const char* part : {"degraded: locks are in mysql",
+                             "store redis is down: connection refused",
+                             "this node sees store redis failing",
+                             "about order:settle; the registry counts",
+                             "node b (ffffffffffffffff) is lost"}) {
+        EXPECT_THAT(text, HasSubstr(part));
+    }
+    host.fleet_view.reset();
+    host.node = {};
+    host.store_list[0].state = "up";
+    EXPECT_THAT(ask(client, {"LATCHD", "DOCTOR"}), HasSubstr("nothing to complain about"));
+}
+
+TEST_F(FleetCommands, changes_are_told_to_all_subscribers_of_events_once) {
+    ClientState& plain = connect();
+    ClientState& pattern = connect();
+    (void)ask(plain, {"SUBSCRIBE", "latchd:events:r", "other"});
+    (void)ask(pattern, {"PSUBSCRIBE", "latchd:events:*"});
+    dispatcher.publish(authority::Changed{6, authority::RecordState::open, "mysql", "redis fails"});
+    ASSERT_EQ(host.pushed.size(), 2u);
+    EXPECT_EQ(host.pushed[0].first, plain.id);
+    EXPECT_THAT(host.pushed[0].second,
+                HasSubstr("failover - epoch=6 state=open tier=mysql redis fails"));
+    EXPECT_EQ(host.pushed[1].first, pattern.id);
+    EXPECT_THAT(host.pushed[1].second, HasSubstr("latchd:events:_all"));
+}
+
+TEST_F(FleetCommands, time_commands_that_are_answered_at_once_by_the_clock) {
+    (void)ask(client, {"PING"});
+    EXPECT_THAT(ask(client, {"INFO", "commandstats"}),
+                HasSubstr("cmdstat_ping:calls=1,usec=3,usec_per_call=3.00"));
+}
+
+}  // namespace
+}  // namespace latchd::command
