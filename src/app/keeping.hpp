@@ -4,7 +4,7 @@
 
 #include <latchd/base/ids.hpp>
 #include <latchd/config/options.hpp>
-#include <latchd/core/authority/types.hpp>
+#include <latchd/core/authority/view.hpp>
 #include <latchd/journal/directory.hpp>
 #include <latchd/journal/journal.hpp>
 #include <latchd/journal/state.hpp>
@@ -28,25 +28,52 @@ public:
 
     // Records of this node's former process; once.
     [[nodiscard]] std::vector<core::GrantRecord> take_records();
+    // What was cancelled there; once.
+    [[nodiscard]] std::vector<core::CancelledRequest> take_cancelled();
 
     // The highest epoch that state file or journal show, and the cluster it belongs to.
     [[nodiscard]] core::authority::Known known() const;
-    // Blocks for the disk.
+    // What is known of this node's last process, which is dead.
+    struct Former {
+        core::authority::Incarnation incarnation = 0;  // 0: there was none, or nothing is known
+        bool has_journal = false;                      // and take_records() are its grants
+        std::optional<Duration> arbiter_clock;         // of this life of the host
+        std::optional<core::authority::FleetRecord> record;  // the last one that was open
+    };
+    [[nodiscard]] const Former& former() const noexcept { return former_; }
+    [[nodiscard]] Fence local_fence_floor() const noexcept { return state_.local_fence_floor; }
+
+    // All of these block for the disk.
+    void begin(core::authority::Incarnation incarnation);
+    // The arbiter has what this process held: the next one takes nothing over.
+    void leave();
     void save(const core::authority::Known& known);
+    void save_local_floor(Fence floor);
+    void keep_offset(Duration offset, Time now);
+    void keep_record(const core::authority::FleetRecord& record);
 
     [[nodiscard]] bool put(const core::GrantRecord& record, Time now) override;
     void drop(const LockKey& key, Fence fence) override;
+    [[nodiscard]] std::size_t room() override;
+    void keep_cancelled(const core::CancelledRequest& cancelled, Time now);
 
 private:
     Keeping() = default;
     bool open_runtime(const config::Options& options, Time now, std::string& refusal);
     bool open_state(const config::Options& options, std::string& refusal);
 
+    void save();
+
+    journal::Host host_ = journal::read_host();
     std::optional<journal::NodeDirectory> runtime_;
     std::optional<journal::NodeDirectory> state_directory_;
     std::unique_ptr<journal::Journal> journal_;
     std::vector<core::GrantRecord> records_;
+    std::vector<core::CancelledRequest> cancelled_;
     Fence highest_fence_ = 0;
+    bool was_continued_ = false;
+    Former former_;
+    Time offset_saved_{};
     journal::State state_;
 };
 

@@ -5,9 +5,11 @@
 #include <latchd/command/host.hpp>
 #include <latchd/command/options.hpp>
 #include <latchd/config/options.hpp>
+#include <latchd/core/authority/fleet.hpp>
 #include <latchd/core/lock/node.hpp>
 #include <latchd/core/resource/registry.hpp>
 #include <latchd/server/options.hpp>
+#include <latchd/store/mysql/options.hpp>
 #include <latchd/store/redis/options.hpp>
 #include <latchd/telemetry/log.hpp>
 
@@ -22,6 +24,10 @@ namespace latchd::app {
 [[nodiscard]] core::NodeOptions node_options(const config::Options& options);
 [[nodiscard]] store::redis::Options redis_options(const config::Options& options,
                                                   const config::Store& store);
+[[nodiscard]] store::mysql::Options mysql_options(const config::Options& options,
+                                                  const config::Store& store);
+// Without what only the process knows: incarnations, clocks.
+[[nodiscard]] core::authority::FleetOptions fleet_options(const config::Options& options);
 [[nodiscard]] std::vector<command::Setting> settings(const config::Options& options);
 void fill_registry(const config::Options& options, core::Registry& registry);
 

@@ -1,108 +1,82 @@
 // SPDX-FileCopyrightText: 2026 The latchd authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The composition root. Order of the start: bind (the port is part of the node's name), take the
-// node's folders, read what a former process left, build, open the store, accept, tell the service
-// manager. No step waits for a store: a node without one answers -NOSTORE, which helps its clients
-// more than a refused connection.
+// The composition root. Order of the start: bind (the port is part of the nodes' names), take the
+// nodes' folders, read what a former process left, build every loop, start the threads, open the
+// stores, accept, tell the service manager. No step waits for a store: a node without one answers
+// -NOSTORE, which helps its clients more than a refused connection.
+//
+// The main thread runs the first loop, which alone hears signals and speaks to the service manager.
+// The process ends when every loop has; the first one serves the host's table until then.
 
 #include "process.hpp"
 
-#include "keeping.hpp"
+#include "loop.hpp"
 #include "mapping.hpp"
 
-#include <latchd/core/authority/epoch.hpp>
 #include <latchd/runtime/clock.hpp>
 #include <latchd/runtime/notify.hpp>
-#include <latchd/runtime/random.hpp>
 #include <latchd/runtime/signals.hpp>
 #include <latchd/runtime/ticker.hpp>
-#include <latchd/server/server.hpp>
-#include <latchd/store/local/store.hpp>
-#include <latchd/store/redis/store.hpp>
+#include <latchd/server/listeners.hpp>
 #include <latchd/telemetry/log.hpp>
 
 #include <boost/asio/io_context.hpp>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
+#include <vector>
 
 namespace latchd::app {
 namespace {
 
 using telemetry::Level;
-
-class Names final : public core::NameSource {
-public:
-    [[nodiscard]] std::string draw() override { return random_.draw(); }
-    [[nodiscard]] std::uint64_t draw_number() { return random_.draw_number(); }
-
-    // 40 hexadecimal digits, as Redis's run id.
-    [[nodiscard]] std::string draw_run_id() {
-        constexpr char digits[] = "0123456789abcdef";
-        std::string id;
-        while (id.size() < 40) id += digits[random_.draw_number() & 15u];
-        return id;
-    }
-
-private:
-    runtime::RandomNames random_;
-};
-
-std::int64_t wall_ms() {
-    return std::chrono::duration_cast<std::chrono::milliseconds>(
-               std::chrono::system_clock::now().time_since_epoch())
-        .count();
-}
+using Sharing = server::ListenerOptions::Sharing;
 
 class Process {
 public:
     explicit Process(const config::Invocation& invocation)
-        : options_(invocation.options),
-          server_options_(server_options(options_)),
-          listeners_(std::make_unique<server::Listeners>(context_, server_options_.listeners)),
-          endpoints_(listeners_->endpoints()) {
-        server_options_.config_file = invocation.config_file;
-        server_options_.run_id = names_.draw_run_id();
-        name_by_real_port();
-        fill_registry(options_, registry_);
+        : options_(invocation.options), crew_(options_.threads), running_(options_.threads) {
+        server::Options server = server_options(options_);
+        server.config_file = invocation.config_file;
+        server.run_id = Names().draw_run_id();
+        listen(std::move(server));
     }
 
-    // False: another process is this node.
+    // False: another process is one of these nodes.
     [[nodiscard]] bool take_folders() {
-        std::string refusal;
-        keeping_ = Keeping::open(options_, runtime::boot_time(), refusal);
-        if (keeping_) return true;
-        telemetry::log(Level::error, "node.refused", refusal);
-        return false;
+        return std::all_of(
+            loops_.begin(), loops_.end(), [](const auto& loop) { return loop->take_folders(); });
     }
 
     // False: no epoch can be chosen without an operator.
     [[nodiscard]] bool build() {
-        core::NodeOptions node = node_options(options_);
-        node.incarnation = names_.draw_number();
-        server::Parts parts;
-        parts.options = server_options_;
-        parts.listeners = std::move(listeners_);
-        parts.command = command_options(options_);
-        parts.settings = settings(options_);
-        parts.node = std::move(node);
-        parts.registry = &registry_;
-        parts.names = &names_;
-        parts.grants = keeping_.get();
-        parts.on_finished = [this] { context_.stop(); };
-        server_ = std::make_unique<server::Server>(context_, std::move(parts));
-        return make_store();
+        if (loops_.size() > 1) make_desk();
+        std::vector<core::GrantRecord> of_table = share_out_records();
+        for (std::size_t i = 0; i < loops_.size(); ++i) {
+            const Shared shared{.server = server_options_,
+                                .crew = crew_,
+                                .desk = desk_.get(),
+                                .on_finished = [this] { loop_finished(); }};
+            if (!loops_[i]->build(shared, std::move(listeners_[i]), std::move(of_table))) {
+                return false;
+            }
+            of_table.clear();
+        }
+        return true;
     }
 
     void run() {
         const runtime::Signals signals(
-            context_,
+            *contexts_.front(),
             {.drain = [this] { drain(); },
-             .stop = [this] { context_.stop(); },
+             .stop = [this] { stop(); },
              .reload =
                  [] {
                      telemetry::log(
@@ -110,17 +84,21 @@ public:
                          "config.reload",
                          "not part of this version: the configuration is read at the start");
                  }});
-        store_->start();
-        server_->serve();
+        first().start();
+        start_threads();
         announce();
-        runtime::Ticker ticker(context_, std::chrono::seconds(1), [this] { tell_status(); });
+        runtime::Ticker ticker(
+            *contexts_.front(), std::chrono::seconds(1), [this] { tell_status(); });
         ticker.start();
         const auto watchdog = start_watchdog();
-        context_.run();
-        store_->stop();
+        first().run();
+        // Until here the first loop has served the others.
+        for (std::thread& thread : threads_) thread.join();
     }
 
 private:
+    [[nodiscard]] Loop& first() noexcept { return *loops_.front(); }
+
     // With port 0 the name says which port it became: two such nodes of a host are two nodes.
     void name_by_real_port() {
         const server::Endpoint& first = endpoints_.front();
@@ -130,74 +108,117 @@ private:
         options_.node += ":" + std::to_string(first.port);
     }
 
-    [[nodiscard]] bool make_store() {
-        const config::Store& chosen = options_.stores.front();
-        std::vector<core::GrantRecord> records = keeping_->take_records();
-        if (!records.empty()) {
-            telemetry::log(
-                Level::info,
-                "node.restarted",
-                std::to_string(records.size()) + " grants of the former process are taken over");
-            server_->sink().deliver(core::Restarted{records});
+    void listen(server::Options server) {
+        const bool is_shared = crew_.size() > 1;
+        for (server::ListenerOptions& one : server.listeners) {
+            one.sharing = is_shared ? Sharing::first : Sharing::alone;
         }
-        store_ = chosen.kind == config::StoreKind::redis ? make_redis(chosen)
-                                                         : make_local(chosen, std::move(records));
-        if (store_) server_->attach(*store_);
-        return store_ != nullptr;
-    }
-
-    std::unique_ptr<store::Store> make_redis(const config::Store& chosen) {
-        store::redis::Surroundings surroundings;
-        surroundings.boot_now = runtime::boot_time;
-        surroundings.wall_ms = wall_ms;
-        surroundings.known = keeping_->known();
-        surroundings.save = [this](const core::authority::Known& known) { keeping_->save(known); };
-        return store::redis::make_store(
-            context_, redis_options(options_, chosen), std::move(surroundings), server_->sink());
-    }
-
-    std::unique_ptr<store::Store> make_local(const config::Store& chosen,
-                                             std::vector<core::GrantRecord> records) {
-        namespace authority = core::authority;
-        const auto wall = static_cast<authority::WallMs>(wall_ms());
-        const authority::EpochChoice choice =
-            authority::choose_epoch({.known = keeping_->known().epoch}, wall);
-        if (choice.epoch == 0) {
-            telemetry::log(Level::error, "store.refused", choice.refusal);
-            return nullptr;
+        for (std::size_t i = 0; i < crew_.size(); ++i) {
+            contexts_.push_back(std::make_unique<boost::asio::io_context>(1));
         }
-        save_epoch(choice.epoch);
-        store::local::Options local;
-        local.name = chosen.name;
-        local.node = NodeName(options_.node);
-        local.epoch = choice.epoch;
-        local.counter = authority::counter_start(choice.epoch, wall);
-        local.records = std::move(records);
-        local.boot_now = runtime::boot_time;
-        local.save_epoch = [this](Epoch epoch) { save_epoch(epoch); };
-        return store::local::make_store(std::move(local), server_->sink());
+        listeners_.push_back(
+            std::make_unique<server::Listeners>(*contexts_.front(), server.listeners));
+        endpoints_ = listeners_.front()->endpoints();
+        name_by_real_port();
+        for (std::size_t i = 1; i < crew_.size(); ++i) {
+            listeners_.push_back(std::make_unique<server::Listeners>(
+                *contexts_[i], listeners_.front()->for_further_loop()));
+        }
+        for (std::size_t i = 0; i < crew_.size(); ++i) {
+            loops_.push_back(std::make_unique<Loop>(*contexts_[i], i, options_));
+        }
+        server_options_ = std::move(server);
     }
 
-    void save_epoch(Epoch epoch) {
-        keeping_->save({.uuid = keeping_->known().uuid, .epoch = epoch});
+    void make_desk() {
+        std::vector<store::local::DeskLoop> ends;
+        for (std::size_t i = 0; i < loops_.size(); ++i) {
+            ends.push_back({loops_[i]->name(), contexts_[i].get()});
+        }
+        desk_ = std::make_unique<store::local::MailDesk>(ends);
+    }
+
+    // A fleet's local grants: of all loops in one table, which begins with them.
+    [[nodiscard]] static std::vector<core::GrantRecord> records_of_host(
+        const std::vector<std::vector<core::GrantRecord>>& parts) {
+        std::vector<core::GrantRecord> all;
+        for (const auto& part : parts) {
+            std::copy_if(
+                part.begin(),
+                part.end(),
+                std::back_inserter(all),
+                [](const core::GrantRecord& record) { return epoch_of(record.fence) == 0; });
+        }
+        return all;
+    }
+
+    // Of the embedded table one journal has all records: each goes to the loop of its node's name,
+    // and to the first if the process has no such loop any more. Result: all of them.
+    [[nodiscard]] std::vector<core::GrantRecord> share_out_records() {
+        std::vector<std::vector<core::GrantRecord>> parts;
+        for (const auto& loop : loops_) parts.push_back(loop->take_records());
+        std::vector<core::GrantRecord> all;
+        if (config::arbiter_index(options_)) {
+            if (loops_.size() > 1) all = records_of_host(parts);
+        } else {
+            all = std::exchange(parts.front(), {});
+            for (core::GrantRecord& record : all) {
+                const auto owner =
+                    std::find_if(loops_.begin(), loops_.end(), [&record](const auto& loop) {
+                        return loop->name() == record.node;
+                    });
+                const bool is_left = owner == loops_.end();
+                if (is_left) record.node = first().name();
+                parts[is_left ? 0 : static_cast<std::size_t>(owner - loops_.begin())].push_back(
+                    record);
+            }
+        }
+        for (std::size_t i = 0; i < loops_.size(); ++i) {
+            loops_[i]->give_records(std::move(parts[i]));
+        }
+        return all;
+    }
+
+    void start_threads() {
+        for (std::size_t i = 1; i < loops_.size(); ++i) {
+            threads_.emplace_back([loop = loops_[i].get()] {
+                loop->start();
+                loop->run();
+            });
+        }
+    }
+
+    // On the thread of the loop that has.
+    void loop_finished() {
+        if (running_.fetch_sub(1) == 1) stop();
+    }
+
+    // Any thread.
+    void stop() {
+        for (const auto& context : contexts_) context->stop();
     }
 
     void announce() {
-        const config::Store& chosen = options_.stores.front();
-        const std::string from = chosen.kind == config::StoreKind::redis
-                                     ? chosen.name + " (" + chosen.address.to_string() + ")"
-                                     : "the embedded table";
+        std::string from;
+        for (const config::Store& store : options_.stores) {
+            if (!from.empty()) from += ", else ";
+            from += store.kind == config::StoreKind::local
+                        ? "the embedded table"
+                        : store.name + " (" + store.address.to_string() + ")";
+        }
         std::string where;
         for (const server::Endpoint& endpoint : endpoints_) {
             where += (where.empty() ? "" : ", ") + endpoint.to_string();
         }
-        const server::Endpoint& first = endpoints_.front();
+        const server::Endpoint& main = endpoints_.front();
         const std::string door =
-            first.is_unix() ? "-s " + first.path : "-p " + std::to_string(first.port);
+            main.is_unix() ? "-s " + main.path : "-p " + std::to_string(main.port);
+        const std::string loops =
+            loops_.size() == 1 ? "" : " with " + std::to_string(loops_.size()) + " event loops";
         telemetry::log(Level::info,
                        "node.started",
                        "latchd " LATCHD_VERSION " serves locks on " + where + " from " + from +
-                           " as node " + options_.node + "; try: redis-cli " + door +
+                           " as node " + options_.node + loops + "; try: redis-cli " + door +
                            " LOCK order:settle 1001 PX 30000");
         if (runtime::notify_support() == runtime::NotifySupport::missing) {
             telemetry::log(
@@ -206,44 +227,58 @@ private:
                 "NOTIFY_SOCKET is set, but this build lacks libsystemd: the service "
                 "manager will wait in vain; set Type=exec or build with -Dsystemd=enabled");
         }
-        runtime::notify_ready(server_->status_line());
+        runtime::notify_ready(first().server().status_line());
     }
 
     void tell_status() {
-        std::string status = server_->status_line();
+        std::string status = first().server().status_line();
         if (status == last_status_) return;
         runtime::notify_status(status);
         last_status_ = std::move(status);
     }
 
-    // On the loop that serves: a loop that hangs doesn't ping. A store's outage changes nothing.
+    // On the loops that serve: if one hangs, nobody pings. A store's outage changes nothing.
     std::unique_ptr<runtime::Ticker> start_watchdog() {
         const auto period = runtime::watchdog_period();
         if (!period) return nullptr;
         auto ticker = std::make_unique<runtime::Ticker>(
-            context_, std::chrono::duration_cast<std::chrono::milliseconds>(*period / 3), [] {
-                runtime::notify_watchdog();
+            *contexts_.front(),
+            std::chrono::duration_cast<std::chrono::milliseconds>(*period / 3),
+            [this] {
+                if (all_loops_beat()) runtime::notify_watchdog();
             });
         ticker->start();
         return ticker;
     }
 
+    // Since the last call. The first loop is the one that asks.
+    bool all_loops_beat() {
+        beats_.resize(loops_.size());
+        bool all = true;
+        for (std::size_t i = 1; i < loops_.size(); ++i) {
+            const std::uint64_t beats = crew_.pulse(i).beats.load();
+            if (std::exchange(beats_[i], beats) == beats) all = false;
+        }
+        return all;
+    }
+
     void drain() {
         runtime::notify_stopping("draining");
-        server_->finish();
+        crew_.finish();
     }
 
     config::Options options_;
-    boost::asio::io_context context_{1};
-    Names names_;
-    core::Registry registry_;
     server::Options server_options_;
-    std::unique_ptr<server::Listeners> listeners_;
     std::vector<server::Endpoint> endpoints_;
-    std::unique_ptr<Keeping> keeping_;
-    std::unique_ptr<store::Store> store_;
-    std::unique_ptr<server::Server> server_;  // before the store goes
+    std::vector<std::unique_ptr<boost::asio::io_context>> contexts_;
+    server::Crew crew_;
+    std::unique_ptr<store::local::MailDesk> desk_;
+    std::vector<std::unique_ptr<server::Listeners>> listeners_;  // until their loops are built
+    std::vector<std::unique_ptr<Loop>> loops_;
+    std::atomic<std::size_t> running_;  // loops that have not finished
+    std::vector<std::uint64_t> beats_;  // of the crew's pulses, as seen last
     std::string last_status_;
+    std::vector<std::thread> threads_;
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <openssl/rand.h>
 
+#include <cstring>
 #include <stdexcept>
 #include <string_view>
 
@@ -13,8 +14,14 @@ namespace latchd::runtime {
 std::string RandomNames::draw() {
     constexpr std::string_view alphabet =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    std::string name(22, '\0');
-    for (char& c : name) c = alphabet[next() & 63u];
+    constexpr std::size_t size = 22;
+    if (pool_.size() - used_ < size) refill();
+    unsigned char* const bytes = pool_.data() + used_;
+    std::string name(size, '\0');
+    for (std::size_t i = 0; i < size; ++i) name[i] = alphabet[bytes[i] & 63u];
+    // What was given out is a secret of its user's alone.
+    std::memset(bytes, 0, size);
+    used_ += size;
     return name;
 }
 

@@ -82,6 +82,7 @@ public:
     }
 
     [[nodiscard]] const std::vector<Endpoint>& endpoints() const noexcept { return endpoints_; }
+    [[nodiscard]] const ListenerOptions& options() const noexcept { return options_; }
 
 private:
     void add(boost::asio::io_context& context, Descriptor socket) {
@@ -203,6 +204,20 @@ Listeners::Listeners(boost::asio::io_context& context,
 }
 
 Listeners::~Listeners() { stop(); }
+
+std::vector<ListenerOptions> Listeners::for_further_loop() const {
+    std::vector<ListenerOptions> all;
+    for (const auto& listener : listeners_) {
+        for (const Endpoint& bound : listener->endpoints()) {
+            if (bound.is_unix()) continue;
+            ListenerOptions one = listener->options();
+            one.endpoint = bound;
+            one.sharing = ListenerOptions::Sharing::further;
+            all.push_back(std::move(one));
+        }
+    }
+    return all;
+}
 
 void Listeners::start(std::function<void(Accepted&&)> on_accept) {
     for (const auto& listener : listeners_) listener->start(on_accept);

@@ -3,8 +3,11 @@
 
 #include "node_host.hpp"
 
+#include "crew_member.hpp"
 #include "process_numbers.hpp"
 
+#include <latchd/runtime/clock.hpp>
+#include <latchd/server/crew.hpp>
 #include <latchd/telemetry/log.hpp>
 
 #include <algorithm>
@@ -55,6 +58,8 @@ void NodeHost::sample(std::uint64_t commands) {
     (void)status();
 }
 
+Time NodeHost::read_clock() const { return runtime::boot_time(); }
+
 std::int64_t NodeHost::wall_usec() const { return wall_clock_usec(); }
 
 std::uint16_t NodeHost::tcp_port() const {
@@ -91,6 +96,36 @@ NodeHost::Word NodeHost::word() const {
     const StoreView& view = parts_.shell->store_view();
     if (ending_ != Ending::no) return {"draining", "the node gives its locks back and ends"};
     if (!view.open) return {"no_store", view.reason};
+    const store::Store* const store = parts_.shell->store();
+    if (store != nullptr && store->fleet() != nullptr) return word_of_fleet(*store->fleet());
+    return {"ok", "-"};
+}
+
+// Open, but perhaps not where it should be, or not as sure.
+NodeHost::Word NodeHost::word_of_fleet(const store::FleetDesk& desk) const {
+    const core::authority::FleetStatus status = desk.status();
+    if (status.mode == core::authority::FleetStatus::Mode::local) {
+        return {"degraded", "local mode, locks of this host alone: " + status.reason};
+    }
+    if (!status.record) return {"ok", "-"};
+    const core::authority::Placement& placement = status.record->placement;
+    for (const core::authority::TierSight& sight : status.sights) {
+        if (sight.store == placement.store &&
+            sight.state == core::authority::TierSight::State::failing) {
+            return {"degraded", "store " + sight.store + " fails: " + sight.reason};
+        }
+    }
+    if (!status.is_confirmed) {
+        return {"degraded",
+                "the arbiter is not reached, strict resources are not granted: " +
+                    status.arbiter_error};
+    }
+    const std::vector<store::Health> stores = desk.stores();
+    if (!stores.empty() && stores.front().name != placement.store) {
+        return {"degraded",
+                "locks are in " + placement.store + ", not in " + stores.front().name + ": " +
+                    placement.reason};
+    }
     return {"ok", "-"};
 }
 
@@ -119,7 +154,27 @@ command::NodeStatus NodeHost::status() const {
 
 std::vector<command::StoreStatus> NodeHost::stores() const {
     if (parts_.shell->store() == nullptr) return {};
-    return {shown(parts_.shell->store()->health())};
+    const store::FleetDesk* const desk = std::as_const(*parts_.shell->store()).fleet();
+    if (desk == nullptr) return {shown(parts_.shell->store()->health())};
+    std::vector<command::StoreStatus> all;
+    for (store::Health& health : desk->stores()) all.push_back(shown(std::move(health)));
+    return all;
+}
+
+std::optional<command::FleetView> NodeHost::fleet() const {
+    const store::Store* const store = parts_.shell->store();
+    const store::FleetDesk* const desk = store == nullptr ? nullptr : store->fleet();
+    if (desk == nullptr) return std::nullopt;
+    command::FleetView view;
+    view.status = desk->status();
+    view.incarnation = parts_.incarnation;
+    view.arbiter = shown(desk->arbiter());
+    view.differing = desk->differing();
+    const store::FleetDesk::Counts counts = desk->counts();
+    view.failovers = counts.failovers;
+    view.last_failover_unix = counts.last_failover_unix;
+    view.last_failover_from = counts.last_failover_from;
+    return view;
 }
 
 void NodeHost::visit_clients(const std::function<void(const command::ClientState&)>& visit) const {
@@ -131,7 +186,24 @@ command::ClientState* NodeHost::find_client(ClientId id) {
     return session == nullptr ? nullptr : &session->state();
 }
 
+std::size_t NodeHost::loops() const { return parts_.crew->size(); }
+
+void NodeHost::registry_changed(const ResourceName& name,
+                                const std::optional<core::ResourceSettings>& settings) {
+    parts_.sessions->tell_loops({name, settings});
+}
+
+void NodeHost::listens(bool anybody) {
+    if (std::exchange(listens_, anybody) == anybody) return;
+    parts_.crew->listening.fetch_add(anybody ? 1 : static_cast<std::size_t>(-1));
+}
+
 void NodeHost::kill_client(ClientId id) {
+    const std::size_t loop = parts_.sessions->loop_of(id);
+    if (loop != parts_.loop) {
+        (void)parts_.crew->post(loop, [id](CrewMember& member) { member.kill_client(id); });
+        return;
+    }
     Session* session = parts_.sessions->find(id);
     if (session == nullptr) return;
     session->kill();
@@ -144,14 +216,15 @@ void NodeHost::push(ClientId id, std::string_view bytes) {
 
 std::optional<std::string> NodeHost::drain() {
     parts_.drain();
+    parts_.crew->post_to_others(parts_.loop, [](CrewMember& member) { member.begin_drain(); });
     return std::nullopt;
 }
 
 std::optional<std::string> NodeHost::shut_down(bool at_once) {
     if (at_once) {
-        parts_.stop();
+        parts_.crew->stop();
     } else {
-        parts_.finish();
+        parts_.crew->finish();
     }
     return std::nullopt;
 }

@@ -15,6 +15,8 @@
 
 namespace latchd::server {
 
+class Crew;
+
 enum class Ending : std::uint8_t {
     no,         // serves
     draining,   // no new locks; connections stay (LATCHD DRAIN)
@@ -31,9 +33,10 @@ public:
         NodeShell* shell = nullptr;
         Sessions* sessions = nullptr;
         const std::vector<Endpoint>* endpoints = nullptr;
-        std::function<void()> drain;
-        std::function<void()> finish;
-        std::function<void()> stop;
+        Crew* crew = nullptr;
+        std::size_t loop = 0;
+        std::function<void()> drain;  // of this loop
+        std::uint64_t incarnation = 0;
     };
 
     explicit NodeHost(Parts parts);
@@ -43,15 +46,21 @@ public:
     void sample(std::uint64_t commands);
 
     [[nodiscard]] Time now() const override { return parts_.shell->now(); }
+    [[nodiscard]] Time read_clock() const override;
     [[nodiscard]] std::int64_t wall_usec() const override;
     [[nodiscard]] command::ProcessInfo process() const override;
     [[nodiscard]] command::NodeStatus status() const override;
     [[nodiscard]] std::vector<command::StoreStatus> stores() const override;
+    [[nodiscard]] std::optional<command::FleetView> fleet() const override;
     [[nodiscard]] core::NodeCounts counts() const override { return parts_.shell->node().counts(); }
     [[nodiscard]] std::vector<command::Setting> settings() const override {
         return parts_.settings;
     }
     [[nodiscard]] core::Registry& registry() override { return *parts_.registry; }
+    [[nodiscard]] std::size_t loops() const override;
+    void registry_changed(const ResourceName& name,
+                          const std::optional<core::ResourceSettings>& settings) override;
+    void listens(bool anybody) override;
     void visit_clients(
         const std::function<void(const command::ClientState&)>& visit) const override;
     [[nodiscard]] command::ClientState* find_client(ClientId id) override;
@@ -67,6 +76,7 @@ private:
         std::string reason;
     };
     [[nodiscard]] Word word() const;
+    [[nodiscard]] Word word_of_fleet(const store::FleetDesk& desk) const;
     [[nodiscard]] std::uint16_t tcp_port() const;
 
     Parts parts_;
@@ -77,6 +87,7 @@ private:
     mutable std::int64_t since_unix_ = 0;
     std::uint64_t last_commands_ = 0;
     std::uint64_t commands_per_second_ = 0;
+    bool listens_ = false;
 };
 
 }  // namespace latchd::server

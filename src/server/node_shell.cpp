@@ -48,6 +48,7 @@ void NodeShell::refresh_now() noexcept { now_ = std::max(now_, runtime::boot_tim
 void NodeShell::begin_turn() {
     in_turn_ = true;
     refresh_now();
+    look_at_room();
 }
 
 void NodeShell::end_turn() {
@@ -63,10 +64,20 @@ void NodeShell::deliver(core::Event&& event) {
     if (stopped_) return;
     if (in_turn_) return handle(std::move(event));
     refresh_now();
+    look_at_room();
     handle(std::move(event));
     if (std::exchange(end_posted_, true)) return;
     boost::asio::post(context_, [this] {
         end_posted_ = false;
+        end_turn();
+    });
+}
+
+void NodeShell::later(std::function<void()> what) {
+    boost::asio::post(context_, [this, what = std::move(what)] {
+        if (stopped_) return;
+        begin_turn();
+        what();
         end_turn();
     });
 }
@@ -91,24 +102,22 @@ void NodeShell::handle(core::Event&& event) {
 void NodeShell::step(core::Event&& event) {
     note_store(event);
     actions_.clear();
-    unwritten_ = 0;
     node_.step(now_, std::move(event), actions_);
     for (core::Action& action : actions_) carry_out(action);
 }
 
-// A fresh grant that could not be written down is not told: it would be granted again after a
-// restart, under its holder.
-void NodeShell::answer(core::Answer& answer) {
-    const auto* const grant = std::get_if<core::Granted>(&answer.outcome);
-    if (unwritten_ == 0 || grant == nullptr || grant->fence != unwritten_) {
-        return audience_.answered(answer.ticket, answer.outcome);
-    }
-    const core::Outcome refusal =
-        core::Error{core::ErrorWord::limit,
-                    "journal: there is no room to write the grant down; nothing is held"};
-    handle(core::NotKept{std::move(unwritten_key_), grant->fence, grant->token});
-    unwritten_ = 0;
-    audience_.answered(answer.ticket, refusal);
+// The node sends no LOCK that the journal may have no room for. Far from full it need not be told
+// each time: within one turn it counts by itself.
+void NodeShell::look_at_room() {
+    if (grants_ == nullptr) return;
+    constexpr std::size_t plenty = 65'536;
+    const std::size_t room = grants_->room();
+    if (room != told_room_ && std::min(room, told_room_) < plenty) tell_room(room);
+}
+
+void NodeShell::tell_room(std::size_t room) {
+    told_room_ = room;
+    handle(core::JournalRoom{room});
 }
 
 void NodeShell::carry_out(core::Action& action) {
@@ -116,21 +125,25 @@ void NodeShell::carry_out(core::Action& action) {
         [this](auto& act) {
             using T = std::decay_t<decltype(act)>;
             if constexpr (std::is_same_v<T, core::Answer>) {
-                answer(act);
+                audience_.answered(act.ticket, act.outcome);
             } else if constexpr (std::is_same_v<T, core::Submit>) {
                 store_->submit(act.id, std::move(act.operation));
             } else if constexpr (std::is_same_v<T, core::JournalPut>) {
-                if (grants_ != nullptr && !grants_->put(act.record, now_) &&
-                    act.record.version == 1) {
-                    unwritten_ = act.record.fence;
-                    unwritten_key_ = act.record.key;
-                }
+                if (grants_ != nullptr && !grants_->put(act.record, now_)) tell_room(0);
             } else if constexpr (std::is_same_v<T, core::JournalDrop>) {
                 if (grants_ != nullptr) grants_->drop(act.key, act.fence);
             } else if constexpr (std::is_same_v<T, core::Happened>) {
                 audience_.happened(act);
             } else if constexpr (std::is_same_v<T, core::Notice>) {
                 telemetry::log(level_of(act.level), act.event, act.text);
+            } else if constexpr (std::is_same_v<T, core::ClaimsGiven>) {
+                store_->claims_given(std::move(act));
+            } else if constexpr (std::is_same_v<T, core::UsesGiven>) {
+                store_->uses_given(std::move(act));
+            } else if constexpr (std::is_same_v<T, core::Asserted>) {
+                store_->asserted(act);
+            } else if constexpr (std::is_same_v<T, core::StrictAsked>) {
+                store_->strict_asked(std::move(act));
             } else {
                 static_assert(std::is_same_v<T, core::Drained>);
                 audience_.drained();

@@ -7,6 +7,9 @@
 #include <latchd/server/grant_log.hpp>
 #include <latchd/store/port.hpp>
 
+#include <cstddef>
+#include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -62,6 +65,7 @@ public:
 
     void begin_turn();
     void end_turn();
+    [[nodiscard]] bool is_in_turn() const noexcept { return in_turn_ || stepping_; }
 
     // Within a turn.
     void handle(core::Event&& event);
@@ -69,16 +73,21 @@ public:
     // ready.
     void deliver(core::Event&& event) override;
 
+    // In a turn of its own, soon.
+    void later(std::function<void()> what);
+
     // No step after this.
     void stop();
 
     [[nodiscard]] const core::Node& node() const noexcept { return node_; }
     [[nodiscard]] const StoreView& store_view() const noexcept { return view_; }
     [[nodiscard]] const store::Store* store() const noexcept { return store_; }
+    [[nodiscard]] store::Store* store() noexcept { return store_; }
 
 private:
     void step(core::Event&& event);
-    void answer(core::Answer& answer);
+    void look_at_room();
+    void tell_room(std::size_t room);
     void carry_out(core::Action& action);
     void note_store(const core::Event& event);
     void on_deadline();
@@ -86,8 +95,7 @@ private:
     boost::asio::io_context& context_;
     Audience& audience_;
     GrantLog* grants_;
-    LockKey unwritten_key_;
-    Fence unwritten_ = 0;  // of a fresh grant of this step that the log had no room for
+    std::size_t told_room_ = std::numeric_limits<std::size_t>::max();  // as the node knows it
     core::Node node_;
     runtime::Deadline deadline_;
     store::Store* store_ = nullptr;

@@ -90,6 +90,12 @@ void Session::run(command::Arguments args) {
         case Kind::started:
             start_command(std::move(*disposition.started));
             break;
+        case Kind::asked:
+            ask_fleet(std::move(*disposition.asked));
+            break;
+        case Kind::gathering:
+            gather(std::move(*disposition.gathering));
+            break;
         case Kind::postponed:
             postpone(args);
             break;
@@ -112,6 +118,40 @@ void Session::start_command(command::Started&& started) {
     if (slot.is_lock) ++locks_in_flight_;
     if (!started.may_overlap) blocker_ = number;
     home_.start_command(std::move(started.command));
+}
+
+void Session::ask_fleet(command::Asked&& asked) {
+    const std::uint64_t number = slots_.next_number();
+    slots_.push().pending = std::move(asked.pending);
+    ++in_flight_;
+    home_.ask_fleet({state_.id, number}, std::move(asked));
+}
+
+// It may be about this connection, too: nothing overtakes it.
+void Session::gather(command::Gathering&& gathering) {
+    const std::uint64_t number = slots_.next_number();
+    slots_.push().pending = gathering.pending;
+    ++in_flight_;
+    blocker_ = number;
+    home_.gather({state_.id, number}, std::move(gathering));
+}
+
+void Session::finish_command(const command::Pending& pending,
+                             const core::Outcome& outcome,
+                             std::string& out) {
+    home_.dispatcher().finish(state_, pending, outcome, out);
+}
+
+void Session::finish_command(const command::Pending& pending,
+                             const command::FleetAnswer& answer,
+                             std::string& out) {
+    home_.dispatcher().finish(state_, pending, answer, out);
+}
+
+void Session::finish_command(const command::Pending&, const Gathered& gathered, std::string& out) {
+    const bool ends = home_.dispatcher().finish(
+        state_, *gathered.gathering, gathered.reports, gathered.silent, out);
+    ending_ = ending_ || ends;
 }
 
 // A reply that is known already, in its turn.
@@ -144,23 +184,27 @@ void Session::run_postponed() {
     run(args);
 }
 
-void Session::complete(std::uint64_t number, const core::Outcome& outcome) {
+template <class Answer>
+void Session::complete(std::uint64_t number, const Answer& answer) {
     Slot* slot = closed_ ? nullptr : slots_.find(number);
     if (slot == nullptr || slot->ready) return;
     --in_flight_;
     if (slot->is_lock) --locks_in_flight_;
     if (blocker_ == number) blocker_.reset();
     if (slots_.is_front(number)) {
-        home_.dispatcher().finish(state_, slot->pending, outcome, output_);
+        finish_command(slot->pending, answer, output_);
         slots_.pop();
         emit_ready();
     } else {
-        home_.dispatcher().finish(state_, slot->pending, outcome, slot->reply);
+        finish_command(slot->pending, answer, slot->reply);
         reply_bytes_ += slot->reply.size();
         slot->ready = true;
     }
     home_.touch(*this);
 }
+template void Session::complete(std::uint64_t number, const core::Outcome& answer);
+template void Session::complete(std::uint64_t number, const command::FleetAnswer& answer);
+template void Session::complete(std::uint64_t number, const Gathered& answer);
 
 void Session::emit_ready() {
     while (!slots_.empty() && slots_.front().ready) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "gatherer.hpp"
 #include "slots.hpp"
 
 #include <latchd/command/client_state.hpp>
@@ -37,6 +38,10 @@ public:
     virtual void touch(Session& session) = 0;
     // May come back by Session::complete() before it returns.
     virtual void start_command(core::ClientCommand&& command) = 0;
+    // Answered by Session::complete(), not before it returns.
+    virtual void ask_fleet(const core::Ticket& ticket, command::Asked&& asked) = 0;
+    // Answered by Session::complete(), not before it returns.
+    virtual void gather(const core::Ticket& ticket, command::Gathering&& gathering) = 0;
     // The connection is over, told once. The session lives until the turn ends.
     virtual void closed(Session& session) = 0;
 };
@@ -73,7 +78,8 @@ public:
 
     // What the loop asks of it.
     void resume();
-    void complete(std::uint64_t slot, const core::Outcome& outcome);
+    template <class Answer>  // core::Outcome, command::FleetAnswer, Gathered
+    void complete(std::uint64_t slot, const Answer& answer);
     void push(std::string_view bytes);
     void kill() noexcept;  // closed at the end of the turn, whatever is unsent
     void finish();         // no further command; closed when all replies have left
@@ -95,6 +101,17 @@ private:
     [[nodiscard]] bool may_run() const noexcept;
     void run(command::Arguments args);
     void start_command(command::Started&& started);
+    void ask_fleet(command::Asked&& asked);
+    void gather(command::Gathering&& gathering);
+    void finish_command(const command::Pending& pending,
+                        const core::Outcome& outcome,
+                        std::string& out);
+    void finish_command(const command::Pending& pending,
+                        const command::FleetAnswer& answer,
+                        std::string& out);
+    void finish_command(const command::Pending& pending,
+                        const Gathered& gathered,
+                        std::string& out);
     void take_reply(std::string&& reply);
     void postpone(command::Arguments args);
     void run_postponed();

@@ -3,8 +3,10 @@
 
 #include "sessions.hpp"
 
+#include "crew_member.hpp"
 #include "socket.hpp"
 
+#include <latchd/server/crew.hpp>
 #include <latchd/telemetry/log.hpp>
 
 #include <boost/asio/io_context.hpp>
@@ -19,21 +21,55 @@ namespace latchd::server {
 namespace {
 
 constexpr std::uint32_t ticks_per_relaxing = 8;
+// A page of another loop's locks that has not come by then won't.
+constexpr auto listing_max = std::chrono::milliseconds(1'000);
+
+// LOCKS goes through the loops one after the other: its cursor carries the loop's number in its
+// lowest bits, which the cursors of a node, being hashes, can do without.
+constexpr std::uint64_t loop_bits = 63;
+
+std::uint64_t next_page(std::uint64_t cursor, std::size_t loop, std::size_t loops) {
+    if (cursor != 0) return (cursor & ~loop_bits) | loop;
+    return loop + 1 < loops ? loop + 1 : 0;
+}
 
 }  // namespace
 
-Sessions::Sessions(const SessionLimits& limits, TcpOptions tcp, NodeShell& shell)
-    : limits_(limits), tcp_(tcp), shell_(shell) {}
+// Ids are the process's: the loop is what is left of one when divided by their number.
+Sessions::Sessions(
+    const SessionLimits& limits, TcpOptions tcp, NodeShell& shell, Crew& crew, std::size_t loop)
+    : limits_(limits),
+      tcp_(tcp),
+      shell_(shell),
+      crew_(crew),
+      loop_(loop),
+      gatherer_(crew,
+                loop,
+                [this](const core::Ticket& ticket, Gathered&& result) {
+                    gathered(ticket, std::move(result));
+                }),
+      last_id_(loop + 1) {
+    last_id_ -= crew_.size();  // below the first, which is taken by adding
+}
 
 Sessions::~Sessions() = default;
 
+std::size_t Sessions::loop_of(ClientId id) const noexcept {
+    return (static_cast<std::uint64_t>(id) - 1) % crew_.size();
+}
+
 void Sessions::accept(boost::asio::io_context& context, Accepted&& accepted) {
     ++gone_.received;
-    if (sessions_.size() >= accepted.clients_max) return refuse(std::move(accepted));
+    if (crew_.clients.fetch_add(1) >= accepted.clients_max) {
+        crew_.clients.fetch_sub(1);
+        return refuse(std::move(accepted));
+    }
     if (accepted.family != AF_UNIX) set_tcp_options(accepted.descriptor.get(), tcp_);
 
     command::ClientState state;
-    state.id = ClientId{++last_id_};
+    last_id_ += crew_.size();
+    state.id = ClientId{last_id_};
+    state.loop = static_cast<std::uint32_t>(loop_ + 1);
     state.peer = std::move(accepted.peer);
     state.local = std::move(accepted.local);
     state.descriptor = accepted.descriptor.get();
@@ -45,6 +81,7 @@ void Sessions::accept(boost::asio::io_context& context, Accepted&& accepted) {
                   accepted.descriptor.get(),
                   error);
     if (error) {
+        crew_.clients.fetch_sub(1);
         telemetry::log(telemetry::Level::error, "client.refused", error.message());
         return;
     }
@@ -92,7 +129,69 @@ SessionCounts Sessions::counts() const {
 }
 
 void Sessions::answered(const core::Ticket& ticket, const core::Outcome& outcome) {
-    if (Session* session = find(ticket.client)) session->complete(ticket.slot, outcome);
+    if (const auto* part = std::get_if<core::LockList>(&outcome); part != nullptr && page_) {
+        return turn_page(*part);
+    }
+    if (loop_of(ticket.client) == loop_) {
+        if (Session* session = find(ticket.client)) session->complete(ticket.slot, outcome);
+        return;
+    }
+    // Refused, it is as with a loop that hangs: the asker's patience ends.
+    (void)crew_.post(loop_of(ticket.client),
+                     [ticket, outcome](CrewMember& member) { member.answered(ticket, outcome); });
+}
+
+void Sessions::gather(const core::Ticket& ticket, command::Gathering&& gathering) {
+    gatherer_.begin(ticket, shell_.now(), std::move(gathering));
+}
+
+void Sessions::gathered(const core::Ticket& ticket, Gathered&& result) {
+    shell_.later([this, ticket, result = std::move(result)] {
+        if (Session* session = find(ticket.client)) session->complete(ticket.slot, result);
+    });
+}
+
+void Sessions::list(core::ListCommand&& command, std::vector<core::LockView>&& rows) {
+    command.cursor &= ~loop_bits;
+    page_.emplace(Page{command, std::move(rows)});
+    shell_.handle(std::move(command));
+    page_.reset();
+}
+
+// A page with room left goes on with the next loop's locks.
+void Sessions::turn_page(const core::LockList& part) {
+    Page page = std::move(*page_);
+    page_.reset();
+    page.rows.insert(page.rows.end(), part.rows.begin(), part.rows.end());
+    const std::size_t next = loop_ + 1;
+    const core::Ticket ticket = page.command.ticket;
+    core::LockList all{next_page(part.cursor, loop_, crew_.size()), std::move(page.rows)};
+    if (part.cursor == 0 && next < crew_.size() && part.rows.size() < page.command.count) {
+        page.command.count -= static_cast<std::uint32_t>(part.rows.size());
+        page.command.cursor = 0;
+        auto go_on = [command = std::move(page.command), rows = all.rows](CrewMember& member) {
+            member.list(command, rows);
+        };
+        if (crew_.post(next, std::move(go_on))) return;
+    }
+    answered(ticket, std::move(all));
+}
+
+void Sessions::list_elsewhere(std::size_t loop, core::ListCommand&& command) {
+    if (loop >= crew_.size()) return answered(command.ticket, core::LockList{});
+    (void)crew_.post(
+        loop, [command = std::move(command)](CrewMember& member) { member.list(command, {}); });
+}
+
+void Sessions::end_lists() {
+    while (!listings_.empty() && listings_.front().answer_by <= shell_.now()) {
+        const core::Ticket ticket = listings_.front().ticket;
+        listings_.pop_front();
+        // Of one that is answered nothing is left to complete.
+        answered(ticket,
+                 core::Error{core::ErrorWord::nostore,
+                             "another event loop of this process does not answer"});
+    }
 }
 
 void Sessions::touch(Session& session) {
@@ -112,7 +211,45 @@ void Sessions::flush_turn() {
 }
 
 void Sessions::start_command(core::ClientCommand&& command) {
+    auto* const page = std::get_if<core::ListCommand>(&command);
+    if (page != nullptr && !page->fleet && crew_.size() > 1) {
+        const std::size_t loop = page->cursor & loop_bits;
+        listings_.push_back({page->ticket, shell_.now() + listing_max});
+        return loop == loop_ ? list(std::move(*page), {}) : list_elsewhere(loop, std::move(*page));
+    }
     std::visit([this](auto&& one) { shell_.handle(std::move(one)); }, std::move(command));
+}
+
+// The word that a refusal begins with; what is done is told by the text, or OK.
+store::FleetDesk::Answered Sessions::answer_to(const core::Ticket& ticket, std::string word) {
+    return [this, ticket, word = std::move(word)](bool done, const std::string& text) {
+        command::FleetAnswer answer{done, done ? text : word + " " + text};
+        if (answer.text.empty()) answer.text = "OK";
+        shell_.later([this, ticket, answer = std::move(answer)] {
+            if (Session* session = find(ticket.client)) session->complete(ticket.slot, answer);
+        });
+    };
+}
+
+void Sessions::ask_fleet(const core::Ticket& ticket, command::Asked&& asked) {
+    store::FleetDesk* const desk = shell_.store() == nullptr ? nullptr : shell_.store()->fleet();
+    if (desk == nullptr) return answer_to(ticket, "ERR")(false, "this node belongs to no fleet");
+    if (auto* move = std::get_if<command::FleetMove>(&asked.wish)) {
+        return desk->move(
+            std::move(move->store), move->back, std::move(move->reason), answer_to(ticket, "ERR"));
+    }
+    auto& wish = std::get<core::authority::WriteResource>(asked.wish);
+    // The other loops would read of it in the fleet's registry, a little later.
+    auto told = [this, wish, answered = answer_to(ticket, "NOSTORE arbiter:")](
+                    bool done, const std::string& text) {
+        if (done) tell_loops(wish);
+        answered(done, text);
+    };
+    desk->write(std::move(wish), std::move(told));
+}
+
+void Sessions::tell_loops(const core::authority::WriteResource& resource) {
+    crew_.post_to_others(loop_, [resource](CrewMember& member) { member.set_resource(resource); });
 }
 
 void Sessions::closed(Session& session) {
@@ -120,6 +257,7 @@ void Sessions::closed(Session& session) {
     if (it == sessions_.end()) return;
     closed_.push_back(std::move(it->second));
     sessions_.erase(it);
+    crew_.clients.fetch_sub(1);
     const command::ClientState& state = session.state();
     idle_limits_.erase(static_cast<std::uint64_t>(state.id));
     gone_.bytes_in += state.bytes_in;
@@ -136,6 +274,8 @@ void Sessions::closed(Session& session) {
 
 void Sessions::on_tick() {
     look_for_ends();
+    gatherer_.on_tick(shell_.now());
+    end_lists();
     if (!idle_limits_.empty()) close_idle();
     if (++ticks_ % ticks_per_relaxing != 0) return;
     for (const auto& [id, session] : sessions_) {

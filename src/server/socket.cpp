@@ -38,17 +38,17 @@ int seconds_of(Duration d) {
     return static_cast<int>(std::clamp<std::int64_t>(seconds, 1, 32'767));
 }
 
-Descriptor listen_on(const addrinfo& info, bool reuse_port) {
+Descriptor listen_on(const addrinfo& info, ListenerOptions::Sharing sharing) {
+    using Sharing = ListenerOptions::Sharing;
     Descriptor socket(::socket(info.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (!socket.is_open()) return socket;
     set_option(socket.get(), SOL_SOCKET, SO_REUSEADDR, 1);
-    if (reuse_port) set_option(socket.get(), SOL_SOCKET, SO_REUSEPORT, 1);
+    if (sharing == Sharing::further) set_option(socket.get(), SOL_SOCKET, SO_REUSEPORT, 1);
     // Else "::" would take the IPv4 port as well, and 0.0.0.0 beside it fail.
     if (info.ai_family == AF_INET6) set_option(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, 1);
-    if (::bind(socket.get(), info.ai_addr, info.ai_addrlen) != 0 ||
-        ::listen(socket.get(), backlog) != 0) {
-        return Descriptor();
-    }
+    if (::bind(socket.get(), info.ai_addr, info.ai_addrlen) != 0) return Descriptor();
+    if (sharing == Sharing::first) set_option(socket.get(), SOL_SOCKET, SO_REUSEPORT, 1);
+    if (::listen(socket.get(), backlog) != 0) return Descriptor();
     return socket;
 }
 
@@ -96,7 +96,7 @@ std::vector<Descriptor> listen_on_tcp(const ListenerOptions& options) {
 
     std::vector<Descriptor> sockets;
     for (const addrinfo* info = list; info != nullptr; info = info->ai_next) {
-        Descriptor socket = listen_on(*info, options.reuse_port);
+        Descriptor socket = listen_on(*info, options.sharing);
         // A name may stand for an address family that this host doesn't have.
         const bool is_absent = errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT;
         if (!socket.is_open() && (!is_absent || (info->ai_next == nullptr && sockets.empty()))) {

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <latchd/base/short_text.hpp>
+
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -13,33 +15,36 @@
 namespace latchd {
 
 // A string that means one thing. Two Names of different tags never convert into each other, so
-// that a token can't be passed where an owner is expected.
-template <class Tag>
+// that a token can't be passed where an owner is expected. view() is as its Text says.
+template <class Tag, class Text = ShortText>
 class Name {
 public:
     Name() = default;
-    explicit Name(std::string value) noexcept : value_(std::move(value)) {}
     explicit Name(std::string_view value) : value_(value) {}
+    explicit Name(const std::string& value) : value_(value) {}
     explicit Name(const char* value) : value_(value) {}
 
-    [[nodiscard]] std::string_view view() const noexcept { return value_; }
-    [[nodiscard]] const std::string& str() const noexcept { return value_; }
+    [[nodiscard]] std::string_view view() const noexcept { return value_.view(); }
+    [[nodiscard]] std::string str() const { return std::string(value_.view()); }
     [[nodiscard]] bool empty() const noexcept { return value_.empty(); }
+    [[nodiscard]] std::size_t hash() const noexcept { return value_.hash(); }
 
     friend bool operator==(const Name&, const Name&) = default;
     friend auto operator<=>(const Name&, const Name&) = default;
 
 private:
-    std::string value_;
+    Text value_;
 };
 
-using ResourceName = Name<struct ResourceNameTag>;  // 1-64 bytes of [A-Za-z0-9_.:-]
-using LockId = Name<struct LockIdTag>;              // 1-128 bytes, any value
-using OwnerName = Name<struct OwnerNameTag>;    // up to 64 bytes; empty: the grant is its own owner
-using Token = Name<struct TokenTag>;            // names one hold; whoever shows it may end it
-using RequestId = Name<struct RequestIdTag>;    // names one wish to lock; up to 64 bytes
-using NodeName = Name<struct NodeNameTag>;      // one event loop
-using ClientName = Name<struct ClientNameTag>;  // as CLIENT LIST shows it: address and name
+using ResourceName = Name<struct ResourceNameTag, BriefText>;  // 1-64 bytes of [A-Za-z0-9_.:-]
+using LockId = Name<struct LockIdTag>;                         // 1-128 bytes, any value
+// Up to 64 bytes; empty: the grant is its own owner.
+using OwnerName = Name<struct OwnerNameTag>;
+using Token = Name<struct TokenTag, BriefText>;  // names one hold; whoever shows it may end it
+using RequestId = Name<struct RequestIdTag, BriefText>;  // names one wish to lock; up to 64 bytes
+using NodeName = Name<struct NodeNameTag>;               // one event loop
+// As CLIENT LIST shows it: address and name.
+using ClientName = Name<struct ClientNameTag>;
 
 // A lock: (resource, id).
 struct LockKey {
@@ -79,18 +84,18 @@ enum class ClientId : std::uint64_t {};
 
 }  // namespace latchd
 
-template <class Tag>
-struct std::hash<latchd::Name<Tag>> {
-    std::size_t operator()(const latchd::Name<Tag>& name) const noexcept {
-        return std::hash<std::string_view>{}(name.view());
-    }
+// Neither says noexcept, though neither throws: libstdc++ then keeps each entry's hash beside it
+// instead of computing those of its neighbours again at every look-up.
+template <class Tag, class Text>
+struct std::hash<latchd::Name<Tag, Text>> {
+    std::size_t operator()(const latchd::Name<Tag, Text>& name) const { return name.hash(); }
 };
 
 template <>
 struct std::hash<latchd::LockKey> {
-    std::size_t operator()(const latchd::LockKey& key) const noexcept {
-        const std::size_t a = std::hash<std::string_view>{}(key.resource.view());
-        const std::size_t b = std::hash<std::string_view>{}(key.id.view());
+    std::size_t operator()(const latchd::LockKey& key) const {
+        const std::size_t a = key.resource.hash();
+        const std::size_t b = key.id.hash();
         return a ^ (b + 0x9e3779b97f4a7c15ull + (a << 6) + (a >> 2));
     }
 };

@@ -5,6 +5,8 @@
 #include <latchd/base/time.hpp>
 #include <latchd/core/lock/record.hpp>
 
+#include <cstddef>
+
 namespace latchd::server {
 
 // Where the node writes its grants down before it tells them. Loop thread only.
@@ -14,6 +16,8 @@ public:
     // False: there is no room; what was kept of the lock stays.
     [[nodiscard]] virtual bool put(const core::GrantRecord& record, Time now) = 0;
     virtual void drop(const LockKey& key, Fence fence) = 0;
+    // How many further locks' records there is room for.
+    [[nodiscard]] virtual std::size_t room() = 0;
 };
 
 }  // namespace latchd::server

@@ -29,6 +29,10 @@ public:
     // As bound: with the kernel's port where 0 was asked for. In the order of the options.
     [[nodiscard]] const std::vector<Endpoint>& endpoints() const noexcept { return endpoints_; }
 
+    // What a further loop of the process has to listen on to share the TCP ports of these. Its Unix
+    // sockets' clients come from here.
+    [[nodiscard]] std::vector<ListenerOptions> for_further_loop() const;
+
     // Once.
     void start(std::function<void(Accepted&&)> on_accept);
     // Closes the sockets and removes the files of Unix sockets, where they are still ours.

@@ -26,7 +26,10 @@ struct ListenerOptions {
     Endpoint endpoint;
     std::size_t clients_max = 10'000;
     Duration idle_timeout{};  // a client that sends nothing for so long is closed; 0: never
-    bool reuse_port = false;  // several loops share the port
+    // Several loops share a TCP port by SO_REUSEPORT. The first binds it as if it were alone, so
+    // that a second process is refused, and shares it then.
+    enum class Sharing : std::uint8_t { alone, first, further };
+    Sharing sharing = Sharing::alone;
 };
 
 struct TcpOptions {
@@ -51,7 +54,7 @@ struct Options {
     // Of the process, for INFO.
     std::string run_id;
     std::string config_file;
-    std::uint32_t threads = 1;
+    std::uint32_t threads = 1;  // loops
 };
 
 }  // namespace latchd::server

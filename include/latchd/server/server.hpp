@@ -10,6 +10,7 @@
 #include <latchd/server/options.hpp>
 #include <latchd/store/port.hpp>
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
@@ -21,10 +22,14 @@ class io_context;
 
 namespace latchd::server {
 
+class Crew;
+
 // Everything that a Server is made of.
 struct Parts {
     Options options;
     std::unique_ptr<Listeners> listeners;  // of this loop
+    Crew* crew = nullptr;                  // of the process; outlives the server; nullptr: alone
+    std::size_t loop = 0;                  // of the crew's; the first one's Unix sockets are theirs
     command::Options command;
     core::NodeOptions node;
     std::vector<command::Setting> settings;  // what CONFIG GET shows, secrets masked
@@ -33,6 +38,8 @@ struct Parts {
     GrantLog* grants = nullptr;              // outlives the server; nullptr: nothing is kept
     // The drain is over and the process was asked to end.
     std::function<void()> on_finished;
+    std::function<void()>
+        on_left;  // before that: the arbiter has what this node held; may be empty
 };
 
 // One node: listeners, sessions, the core and its store, on one loop. Loop thread only.
@@ -58,7 +65,11 @@ public:
     // Accepts clients from now on.
     void serve();
 
-    // For the service manager: "ok: tier local, epoch 201112; 4 locks held, 0 waiting".
+    // For those who subscribed to events.
+    void tell(const core::authority::Changed& change);
+
+    // For the service manager: "ok: tier local, epoch 201112; 4 locks held, 0 waiting"; of all
+    // loops together.
     [[nodiscard]] std::string status_line() const;
 
     // Stops accepting, tells waiters, has KEEP locks renewed once more and ONCLOSE ones released,
