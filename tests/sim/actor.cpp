@@ -103,14 +103,16 @@ void Actor::draw_wish() {
     ++wishes_;
     wish_ = {};
     wish_.key = world_.any_key();
-    wish_.ttl = random.between(milliseconds(300), plan.ttl_max);
+    const bool is_strict = wish_.key.resource == ResourceName("s");
+    wish_.ttl = random.between(is_strict ? milliseconds(2000) : milliseconds(300), plan.ttl_max);
     if (random.chance(60)) wish_.wait = random.between(milliseconds(10), plan.wait_max / 2);
     if (random.chance(15)) wish_.owner = OwnerName("o" + std::to_string(random.index(2)));
     if (random.chance(75)) {
         wish_.request = RequestId("q" + std::to_string(index_) + "-" + std::to_string(wishes_));
     }
     wish_.keep = random.chance(35);
-    wish_.release_on_close = wish_.keep && random.chance(30);
+    wish_.release_on_close = wish_.keep && !is_strict && random.chance(30);
+    if (random.chance(10)) wish_.require = core::Require::shared;
     if (random.chance(15)) wish_.hold_max = random.between(milliseconds(500), 2 * plan.ttl_max);
     if (random.chance(10)) wish_.delay = random.between(milliseconds(100), plan.delay_max);
     wish_.client = ClientName("c" + std::to_string(index_));

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The latchd authors
 // SPDX-License-Identifier: Apache-2.0
-// sim --seeds FIRST COUNT | --seed N [--transcript [LINES]]   [--mutant NAME] [--nodes N]
-#include "world.hpp"
+// sim --seeds FIRST COUNT | --seed N [--transcript [LINES]]   [--mutant NAME] [--rule NAME]
+#include "stage.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -11,12 +11,16 @@
 namespace {
 
 using namespace latchd::sim;
+using latchd::to_ms;
 
 struct Arguments {
     std::uint64_t first = 1;
     std::uint64_t count = 200;
     RunOptions options;
+    std::string scenario;  // "all": every one
     bool keeps_going = false;
+    bool measures = false;
+    bool is_one_node = false;
     bool is_bad = false;
 };
 
@@ -37,14 +41,22 @@ Arguments read(int argc, char** argv) {
         } else if (word == "--transcript") {
             arguments.options.writes_transcript = true;
             if (i + 1 < argc && argv[i + 1][0] != '-') {
-                arguments.options.transcript_lines = number(++i, 150);
+                arguments.options.transcript_lines = number(++i, 200);
             }
         } else if (word == "--mutant") {
             const auto mutant = mutant_of(++i < argc ? argv[i] : "");
             arguments.is_bad |= !mutant;
             arguments.options.mutant = mutant.value_or(Mutant::none);
-        } else if (word == "--nodes") {
-            arguments.options.nodes = static_cast<int>(number(++i, 2));
+        } else if (word == "--rule") {
+            const auto rule = rule_of(++i < argc ? argv[i] : "");
+            arguments.is_bad |= !rule;
+            arguments.options.omitted = rule.value_or(authority::Rule::none);
+        } else if (word == "--scenario") {
+            arguments.scenario = ++i < argc ? argv[i] : "all";
+        } else if (word == "--measure") {
+            arguments.measures = true;
+        } else if (word == "--one-node") {
+            arguments.is_one_node = true;
         } else if (word == "--keep-going") {
             arguments.keeps_going = true;
         } else {
@@ -55,17 +67,77 @@ Arguments read(int argc, char** argv) {
 }
 
 void print_coverage(const Coverage& coverage) {
-    std::printf("%-18s", "fault \\ phase");
+    std::printf("%-20s", "fault \\ phase");
     for (std::size_t p = 0; p < phase_count; ++p) {
-        std::printf(" %18s", std::string(name_of(static_cast<Phase>(p))).c_str());
+        std::printf(" %16s", std::string(name_of(static_cast<Phase>(p))).c_str());
     }
     for (std::size_t f = 0; f < fault_count; ++f) {
-        std::printf("\n%-18s", std::string(name_of(static_cast<Fault>(f))).c_str());
+        std::printf("\n%-20s", std::string(name_of(static_cast<Fault>(f))).c_str());
         for (std::size_t p = 0; p < phase_count; ++p) {
-            std::printf(" %18llu", static_cast<unsigned long long>(coverage[f][p]));
+            std::printf(" %16llu", static_cast<unsigned long long>(coverage[f][p]));
         }
     }
     std::printf("\n");
+}
+
+void add(Tally& sum, const Tally& more) {
+    sum.grants += more.grants;
+    sum.renewals += more.renewals;
+    sum.releases += more.releases;
+    sum.refusals += more.refusals;
+    sum.errors += more.errors;
+    sum.epochs += more.epochs;
+    sum.tier_changes += more.tier_changes;
+    sum.lost += more.lost;
+    sum.carried += more.carried;
+    sum.local_grants += more.local_grants;
+    sum.unconfirmed_grants += more.unconfirmed_grants;
+    sum.epochs_reused += more.epochs_reused;
+    sum.clock_refusals += more.clock_refusals;
+    sum.unchecked_nil += more.unchecked_nil;
+    for (std::size_t i = 0; i < case_count; ++i) {
+        sum.overlaps[i] += more.overlaps[i];
+        sum.longest[i] = std::max(sum.longest[i], more.longest[i]);
+    }
+}
+
+void print_tally(const Tally& tally) {
+    const auto show = [](const char* name, std::uint64_t value) {
+        std::printf("  %-22s %llu\n", name, static_cast<unsigned long long>(value));
+    };
+    show("grants", tally.grants);
+    show("of them local", tally.local_grants);
+    show("of them unconfirmed", tally.unconfirmed_grants);
+    show("renewals", tally.renewals);
+    show("releases", tally.releases);
+    show("nil", tally.refusals);
+    show("nil, unchecked", tally.unchecked_nil);
+    show("errors", tally.errors);
+    show("epochs opened", tally.epochs);
+    show("for another tier", tally.tier_changes);
+    show("epochs used again", tally.epochs_reused);
+    show("records carried", tally.carried);
+    show("lost events", tally.lost);
+    show("refused for the clock", tally.clock_refusals);
+    for (std::size_t i = 0; i < case_count; ++i) {
+        std::printf("  overlaps, case (%c)     %llu, the longest %lld ms\n",
+                    letter_of(static_cast<Case>(i)),
+                    static_cast<unsigned long long>(tally.overlaps[i]),
+                    static_cast<long long>(to_ms(tally.longest[i])));
+    }
+}
+
+int play_scenarios(const Arguments& arguments) {
+    int failed = 0;
+    for (const Scenario& scenario : scenarios()) {
+        if (arguments.scenario != "all" && arguments.scenario != scenario.name) continue;
+        const Result result = play(scenario, arguments.options);
+        if (arguments.options.writes_transcript) std::fputs(result.transcript.c_str(), stdout);
+        const std::string text = result.violation ? result.violation->text : "well";
+        std::printf("%s: %s\n", scenario.name, text.c_str());
+        failed += result.violation.has_value();
+    }
+    return failed == 0 ? 0 : 1;
 }
 
 }  // namespace
@@ -75,9 +147,16 @@ int main(int argc, char** argv) {
     if (arguments.is_bad) {
         std::fprintf(stderr,
                      "usage: sim [--seeds FIRST COUNT | --seed N [--transcript [LINES]]]\n"
-                     "           [--mutant NAME] [--nodes N] [--keep-going]\n");
+                     "                 [--mutant NAME] [--rule NAME] [--one-node] [--keep-going]\n"
+                     "       sim --scenario NAME | all  [--transcript] [--mutant NAME]\n"
+                     "       sim --measure\n");
         return 2;
     }
+    if (arguments.measures) {
+        measure_changes();
+        return 0;
+    }
+    if (!arguments.scenario.empty()) return play_scenarios(arguments);
     Coverage coverage{};
     Tally tally;
     std::uint64_t steps = 0;
@@ -85,49 +164,35 @@ int main(int argc, char** argv) {
     for (std::uint64_t i = 0; i < arguments.count; ++i) {
         const std::uint64_t seed = arguments.first + i;
         RunOptions options = arguments.options;
-        Result result = World(seed, options).run();
+        const Plan plan = arguments.is_one_node ? Plan::of_one_node(seed) : Plan(seed);
+        Result result = World(plan, options).run();
         if (result.violation && !options.writes_transcript && !arguments.keeps_going) {
             options.writes_transcript = true;  // the same again, written down
-            result = World(seed, options).run();
+            result = World(plan, options).run();
         }
         if (options.writes_transcript) std::fputs(result.transcript.c_str(), stdout);
         if (result.violation) {
             ++failed;
-            std::printf("seed %llu at %.6f s, lock %s: %s\n",
+            std::printf("seed %llu at %.6f s, lock %s:%s: %s\n",
                         static_cast<unsigned long long>(seed),
                         static_cast<double>(result.violation->at.time_since_epoch().count()) / 1e6,
+                        result.violation->key.resource.str().c_str(),
                         result.violation->key.id.str().c_str(),
                         result.violation->text.c_str());
+            std::fflush(stdout);
             if (!arguments.keeps_going) return 1;
         }
         steps += result.steps;
-        tally.grants += result.tally.grants;
-        tally.renewals += result.tally.renewals;
-        tally.releases += result.tally.releases;
-        tally.refusals += result.tally.refusals;
-        tally.errors += result.tally.errors;
-        tally.lost_in_restart += result.tally.lost_in_restart;
-        tally.stale_refusals += result.tally.stale_refusals;
-        tally.epochs_reused += result.tally.epochs_reused;
+        add(tally, result.tally);
         for (std::size_t f = 0; f < fault_count; ++f) {
             for (std::size_t p = 0; p < phase_count; ++p) coverage[f][p] += result.coverage[f][p];
         }
     }
     print_coverage(coverage);
-    std::printf(
-        "%llu seeds, %llu failed, %llu steps: %llu grants, %llu renewals, %llu releases, "
-        "%llu nil, %llu errors; %llu overlaps of two openings of the store, %llu epochs used "
-        "again, %llu stale nil\n",
-        static_cast<unsigned long long>(arguments.count),
-        static_cast<unsigned long long>(failed),
-        static_cast<unsigned long long>(steps),
-        static_cast<unsigned long long>(tally.grants),
-        static_cast<unsigned long long>(tally.renewals),
-        static_cast<unsigned long long>(tally.releases),
-        static_cast<unsigned long long>(tally.refusals),
-        static_cast<unsigned long long>(tally.errors),
-        static_cast<unsigned long long>(tally.lost_in_restart),
-        static_cast<unsigned long long>(tally.epochs_reused),
-        static_cast<unsigned long long>(tally.stale_refusals));
+    print_tally(tally);
+    std::printf("%llu seeds, %llu failed, %llu steps\n",
+                static_cast<unsigned long long>(arguments.count),
+                static_cast<unsigned long long>(failed),
+                static_cast<unsigned long long>(steps));
     return failed == 0 ? 0 : 1;
 }

@@ -12,6 +12,15 @@ namespace latchd::sim {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+namespace {
+
+// Those of a change, and what lasts no longer than a command.
+bool is_rare(Phase phase) noexcept {
+    return phase >= Phase::settling || phase == Phase::handover_in_flight;
+}
+
+}  // namespace
+
 void Nemesis::start() {
     is_active_ = true;
     ++round_;
@@ -29,11 +38,16 @@ void Nemesis::plot() {
     world_.time.after(world_.random.between(every / 4, every * 2), [this, round = round_] {
         if (!is_active_ || round != round_) return;
         Random& random = world_.random;
+        if (aim_ && is_rare(aim_->phase)) return plot();  // it waits
         const Fault fault = world_.plan.faults[random.index(world_.plan.faults.size())];
         const std::size_t node = random.index(world_.size());
-        if (random.chance(70)) {
-            const auto phase = static_cast<Phase>(random.index(phase_count));
-            aim_ = Aim{fault, node, phase, world_.now() + seconds(1)};
+        if (random.chance(75)) {
+            // Those of a change are short and rare.
+            const auto phase = random.chance(40)
+                                   ? (random.chance(35) ? Phase::settling : Phase::initialised)
+                                   : static_cast<Phase>(random.index(phase_count));
+            const Duration patience = is_rare(phase) ? seconds(6) : seconds(2);
+            aim_ = Aim{fault, node, phase, world_.now() + patience};
         } else {
             strike(fault, node);
         }
@@ -50,11 +64,9 @@ void Nemesis::poll() {
 }
 
 bool Nemesis::is_in(std::size_t node, Phase phase) const {
-    Member& member = world_.member(node);
-    if (!member.is_alive()) return false;
-    if (phase == Phase::held) return member.node().counts().held > 0;
-    if (phase == Phase::waiting) return member.node().counts().waiting > 0;
-    return member.link().has(phase);
+    if (phase == Phase::settling) return world_.is_settling(false);
+    if (phase == Phase::initialised) return world_.is_settling(true);
+    return world_.member(node).has(phase);
 }
 
 void Nemesis::count(Fault fault, std::size_t node) {
@@ -66,46 +78,142 @@ void Nemesis::count(Fault fault, std::size_t node) {
 
 void Nemesis::strike(Fault fault, std::size_t node) {
     count(fault, node);
-    world_.note(nullptr, 1000 + static_cast<std::uint64_t>(fault), [&] {
-        return "FAULT " + std::string(name_of(fault)) + " at node " +
-               world_.member(node).name().str();
-    });
     inflict(fault, node);
 }
 
 void Nemesis::inflict(Fault fault, std::size_t node) {
+    world_.note(nullptr, 1000 + static_cast<std::uint64_t>(fault), [&] {
+        return "FAULT " + std::string(name_of(fault)) + " at " + world_.member(node).label();
+    });
+    if (fault <= Fault::redis_clock_step) return inflict_on_redis(fault, node);
+    if (fault <= Fault::mysql_clock_step) return inflict_on_mysql(fault, node);
+    inflict_on_node(fault, node);
+}
+
+void Nemesis::inflict_on_redis(Fault fault, std::size_t node) {
     Random& random = world_.random;
-    const Moment now = world_.now();
-    const Duration away = random.between(milliseconds(1), milliseconds(1500));
+    RedisServer& redis = world_.redis();
+    const Duration away = random.between(milliseconds(1), seconds(3));
+    const Duration cut = random.between(milliseconds(50), seconds(6));
     switch (fault) {
-        case Fault::slow:
-            return world_.slow_way(node, now + random.between(milliseconds(100), seconds(3)));
-        case Fault::stall:
-            return world_.stall_way(node, now + random.between(milliseconds(50), seconds(4)));
-        case Fault::freeze:
-            return world_.redis.freeze(random.between(milliseconds(50), seconds(4)));
-        case Fault::break_connection:
-            return world_.redis.break_connection(node, false);
-        case Fault::lose_replies:
-            return world_.redis.break_connection(node, true);
-        case Fault::restart_empty:
-            return world_.redis.restart(Redis::Data::none, away);
-        case Fault::restart_old:
-            return world_.redis.restart(Redis::Data::snapshot, away);
-        case Fault::restart_same:
-            return world_.redis.restart(Redis::Data::all, away);
-        case Fault::flush:
-            return world_.redis.flush();
+        case Fault::redis_slow:
+            return world_.slow_way(node, Site::redis, cut);
+        case Fault::redis_cut_to:
+            return world_.cut_way(node, Site::redis, true, false, cut);
+        case Fault::redis_cut_from:
+            return world_.cut_way(node, Site::redis, false, true, cut);
+        case Fault::redis_cut:
+            return world_.cut_way(node, Site::redis, true, true, cut);
+        case Fault::redis_break:
+        case Fault::redis_lose_replies:
+            world_.oracle.troubled(node, Site::redis, world_.now());
+            return redis.break_connections(node, fault == Fault::redis_lose_replies);
+        case Fault::redis_freeze:
+            world_.oracle.troubled(Site::redis, world_.now() + cut);
+            return redis.freeze(cut);
+        case Fault::redis_restart_empty:
+        case Fault::redis_restart_old:
+        case Fault::redis_restart_same:
+            world_.oracle.troubled(Site::redis, world_.now() + away);
+            return redis.restart(fault == Fault::redis_restart_empty ? RedisServer::Data::none
+                                 : fault == Fault::redis_restart_old ? RedisServer::Data::snapshot
+                                                                     : RedisServer::Data::all,
+                                 away);
+        case Fault::redis_promote:
+            if (!redis.is_up()) return;
+            // Often because the master stood still, and it goes on a while later.
+            if (random.chance(60)) redis.freeze(random.between(milliseconds(10), seconds(4)));
+            world_.oracle.troubled(Site::redis, world_.now());
+            return world_.promote_redis(random.between(milliseconds(1), seconds(8)));
+        case Fault::redis_flush:
+            world_.oracle.store_changed();
+            if (redis.is_up()) redis.flush();
+            return;
+        case Fault::redis_evict:
+            if (redis.is_up()) redis.evict();
+            return;
+        default: {
+            const Duration step = random.chance(50)
+                                      ? random.between(milliseconds(-1000), milliseconds(1000))
+                                      : random.between(seconds(-10), seconds(10));
+            world_.oracle.clock_stepped();
+            return redis.step_clock(step);
+        }
+    }
+}
+
+void Nemesis::inflict_on_mysql(Fault fault, std::size_t node) {
+    Random& random = world_.random;
+    MysqlServer& mysql = world_.mysql();
+    const Duration cut = random.between(milliseconds(50), seconds(8));
+    switch (fault) {
+        case Fault::mysql_slow:
+            return world_.slow_way(node, Site::mysql, cut);
+        case Fault::mysql_cut_to:
+            return world_.cut_way(node, Site::mysql, true, false, cut);
+        case Fault::mysql_cut_from:
+            return world_.cut_way(node, Site::mysql, false, true, cut);
+        case Fault::mysql_cut:
+            return world_.cut_way(node, Site::mysql, true, true, cut);
+        case Fault::mysql_break:
+        case Fault::mysql_lose_replies:
+            world_.oracle.troubled(node, Site::mysql, world_.now());
+            return mysql.break_connections(node, fault == Fault::mysql_lose_replies);
+        case Fault::mysql_freeze:
+            world_.oracle.troubled(Site::mysql, world_.now() + cut);
+            return mysql.freeze(cut);
+        case Fault::mysql_outage:
+            world_.oracle.troubled(Site::mysql, world_.now() + cut);
+            return mysql.restart(cut);
+        case Fault::mysql_promote:
+            world_.oracle.troubled(Site::mysql, world_.now());
+            return mysql.promote(random.between(Duration{}, milliseconds(400)));
+        default: {
+            const Duration step = random.chance(50)
+                                      ? random.between(milliseconds(-1000), milliseconds(1000))
+                                      : random.between(seconds(-10), seconds(10));
+            world_.oracle.clock_stepped();
+            return mysql.step_clock(step);
+        }
+    }
+}
+
+void Nemesis::inflict_on_node(Fault fault, std::size_t node) {
+    Random& random = world_.random;
+    Member& member = world_.member(node);
+    const Duration away = random.between(milliseconds(1), seconds(3));
+    const Duration pause = random.between(milliseconds(50), seconds(8));
+    switch (fault) {
         case Fault::messages_cut:
-            return world_.cut_messages(node, random.between(milliseconds(10), milliseconds(3500)));
+            for (const Site by : {Site::redis, Site::mysql}) {
+                world_.cut_messages(by, node, random.between(milliseconds(10), milliseconds(3500)));
+            }
+            return;
         case Fault::messages_slow:
-            return world_.slow_messages(node, random.between(milliseconds(100), seconds(3)));
+            for (const Site by : {Site::redis, Site::mysql}) {
+                world_.slow_messages(by, node, random.between(milliseconds(100), seconds(3)));
+            }
+            return;
         case Fault::kill_node:
+            member.kill(Member::Left::journal);
+            return world_.start_later(node, away);
         case Fault::kill_node_bare:
-            world_.member(node).kill(fault == Fault::kill_node);
+            member.kill(random.chance(50) ? Member::Left::state : Member::Left::nothing);
             return world_.start_later(node, away);
         case Fault::pause_node:
-            return world_.member(node).pause(random.between(milliseconds(50), seconds(5)));
+        case Fault::pause_host:
+            world_.oracle.paused(node, world_.now() + pause, fault == Fault::pause_host);
+            return member.pause(pause, fault == Fault::pause_host);
+        case Fault::leave_node:
+            return member.leave();
+        default: {
+            authority::Command command;
+            command.id = ++commands_;
+            command.back = random.chance(50);
+            command.reason = "nemesis";
+            world_.oracle.commanded();
+            return member.command(std::move(command));
+        }
     }
 }
 

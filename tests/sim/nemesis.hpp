@@ -20,6 +20,7 @@ public:
     void stop();
     // After each step: strikes when what it waits for is under way.
     void poll();
+    void inflict(Fault fault, std::size_t node);
 
     [[nodiscard]] const Coverage& coverage() const noexcept { return coverage_; }
 
@@ -33,13 +34,16 @@ private:
 
     void plot();
     void strike(Fault fault, std::size_t node);
-    void inflict(Fault fault, std::size_t node);
+    void inflict_on_redis(Fault fault, std::size_t node);
+    void inflict_on_mysql(Fault fault, std::size_t node);
+    void inflict_on_node(Fault fault, std::size_t node);
     void count(Fault fault, std::size_t node);
     [[nodiscard]] bool is_in(std::size_t node, Phase phase) const;
 
     World& world_;
     bool is_active_ = false;
     std::uint64_t round_ = 0;
+    std::uint64_t commands_ = 0;
     std::optional<Aim> aim_;
     Coverage coverage_{};
 };

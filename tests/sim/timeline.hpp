@@ -39,6 +39,8 @@ public:
         while (at(moment - Duration(1)) >= local) moment -= Duration(1);
         return moment;
     }
+    // Somebody set it, or it stood still for a while.
+    void step(Duration by) noexcept { start_ += by; }
 
 private:
     Duration start_;

@@ -85,6 +85,7 @@ struct OperationText {
     }
     std::string operator()(const core::Inspect&) const { return "inspect"; }
     std::string operator()(const core::Restore& o) const { return "restore " + text_of(o.record); }
+    std::string operator()(const core::StepOut& o) const { return "step out " + o.node.str(); }
     std::string operator()(const core::List&) const { return "list"; }
 };
 
@@ -159,19 +160,25 @@ const LockKey* key_of(const core::Operation& operation) noexcept {
         operation);
 }
 
+namespace {
+
+std::string name_of(const LockKey& key) { return key.resource.str() + ":" + key.id.str(); }
+
+}  // namespace
+
 void Transcript::write(Moment at, const LockKey* key, std::string text) {
     char time[32];
     std::snprintf(
         time, sizeof time, "%11.6f ", static_cast<double>(at.time_since_epoch().count()) / 1e6);
-    lines_.push_back({key == nullptr ? "" : key->id.str(),
-                      time + (key == nullptr ? "" : "lock " + key->id.str() + ": ") + text});
+    const std::string lock = key == nullptr ? "" : name_of(*key);
+    lines_.push_back({lock, time + (lock.empty() ? "" : lock + ": ") + text});
     if (lines_.size() > lines_max) lines_.pop_front();
 }
 
 std::string Transcript::tail(const LockKey* key, std::size_t count) const {
     std::vector<const Line*> picked;
     for (auto it = lines_.rbegin(); it != lines_.rend() && picked.size() < count; ++it) {
-        if (key == nullptr || it->lock.empty() || it->lock == key->id.str()) picked.push_back(&*it);
+        if (key == nullptr || it->lock.empty() || it->lock == name_of(*key)) picked.push_back(&*it);
     }
     std::string text;
     for (auto it = picked.rbegin(); it != picked.rend(); ++it) text += (*it)->text + '\n';

@@ -12,49 +12,73 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// ---- nodes and the store ---------------------------------------------------------------------
+// ---- nodes and servers -----------------------------------------------------------------------
 
-Duration World::way_to_store(std::size_t node) {
-    const Way& way = ways_[node];
-    Duration delay = random.between(microseconds(60), microseconds(700));
-    if (random.chance(2)) delay += random.between(milliseconds(1), milliseconds(80));
-    if (now() < way.slow_until) delay = random.between(milliseconds(25), milliseconds(450));
-    if (now() < way.stalled_until) delay += way.stalled_until - now();
-    return delay;
+Duration World::delay(const Way& on) {
+    if (now() < on.slow_until) return random.between(milliseconds(25), milliseconds(450));
+    const Duration usual = random.between(microseconds(60), microseconds(700));
+    return random.chance(2) ? usual + random.between(milliseconds(1), milliseconds(80)) : usual;
 }
 
-void World::slow_way(std::size_t node, Moment until) {
-    ways_[node].slow_until = std::max(ways_[node].slow_until, until);
+Duration World::way_to(std::size_t node, Site site) {
+    const Way& on = way(node, site);
+    return delay(on) + std::max(on.to_until - now(), Duration::zero());
 }
 
-void World::stall_way(std::size_t node, Moment until) {
-    ways_[node].stalled_until = std::max(ways_[node].stalled_until, until);
+Duration World::way_back(std::size_t node, Site site) {
+    const Way& on = way(node, site);
+    return delay(on) + std::max(on.back_until - now(), Duration::zero());
 }
 
-void World::store_said(const ConnectionPtr& connection, Said&& said) {
-    Member& to = member(connection->node);
-    to.enter([&to, connection, said = std::move(said)]() mutable {
-        to.link().said(connection, std::move(said));
+void World::slow_way(std::size_t node, Site site, Duration duration) {
+    Moment& until = way(node, site).slow_until;
+    until = std::max(until, now() + duration);
+    oracle.troubled(node, site, now() + duration, true);
+}
+
+void World::cut_way(std::size_t node, Site site, bool to, bool back, Duration duration) {
+    Way& on = way(node, site);
+    if (to) on.to_until = std::max(on.to_until, now() + duration);
+    if (back) on.back_until = std::max(on.back_until, now() + duration);
+    oracle.troubled(node, site, now() + duration, true);
+}
+
+void World::break_ways(std::size_t node) {
+    for (const auto& each : redis_) each->break_connections(node, false);
+    if (mysql_) mysql_->break_connections(node, false);
+}
+
+void World::server_said(const ConnectionPtr& connection, Said&& said) {
+    if (connection->ear == nullptr) return;
+    member(connection->node).enter([connection, said = std::move(said)]() mutable {
+        if (connection->ear != nullptr) connection->ear->said(connection, std::move(said));
     });
 }
 
-void World::connection_reset(const ConnectionPtr& connection) {
-    Member& to = member(connection->node);
-    to.enter([&to, connection] { to.link().reset(connection); });
+void World::server_reset(const ConnectionPtr& connection) {
+    if (connection->ear == nullptr) return;
+    member(connection->node).enter([connection] {
+        if (connection->ear != nullptr) connection->ear->reset(connection);
+    });
 }
 
 // ---- messages --------------------------------------------------------------------------------
 
-void World::tell(const NodeName& node, const core::NodeMessage& message) {
+// Redis publishes; on MySQL nodes find out when they poll.
+void World::tell(Site by, const NodeName& node, const core::NodeMessage& message) {
+    const bool is_offer = message.kind == core::NodeMessage::Kind::offered;
+    if (is_offer && mutant == Mutant::offers_unsaid) return;
     for (const auto& each : members_) {
         if (!node.empty() && node != each->name()) continue;
-        const Channel& channel = channels_[each->index()];
-        if (now() < channel.cut_until) continue;
-        const bool is_slow = now() < channel.slow_until;
+        const Channel& on = channel(each->index(), by);
+        if (now() < on.cut_until) continue;
+        const bool is_slow = now() < on.slow_until;
         const int copies = is_slow && random.chance(40) ? 2 : 1;
         for (int copy = 0; copy < copies; ++copy) {
             const Duration delay = is_slow ? random.between(milliseconds(1), seconds(1))
-                                           : random.between(microseconds(80), milliseconds(1));
+                                   : by == Site::mysql
+                                       ? random.between(milliseconds(1), milliseconds(250))
+                                       : random.between(microseconds(80), milliseconds(1));
             time.after(delay, [to = each.get(), incarnation = each->incarnation(), message] {
                 if (to->incarnation() != incarnation) return;
                 to->enter([to, message] { to->feed(core::NodeMessage(message)); });
@@ -64,32 +88,38 @@ void World::tell(const NodeName& node, const core::NodeMessage& message) {
 }
 
 // The node finds out when it hears nothing, listens anew, and knows that it may have missed some.
-void World::cut_messages(std::size_t node, Duration duration) {
-    Channel& channel = channels_[node];
-    channel.cut_until = std::max(channel.cut_until, now() + duration);
-    channel.impaired_at = channel.cut_until;
-    time.at(channel.cut_until, [this, node] {
-        if (now() < channels_[node].cut_until) return;
+void World::cut_messages(Site by, std::size_t node, Duration duration) {
+    Channel& on = channel(node, by);
+    on.cut_until = std::max(on.cut_until, now() + duration);
+    on.impaired_at = on.cut_until;
+    time.after(seconds(3), [this, by, node] {
+        if (now() >= channel(node, by).cut_until) return;
+        Member& to = member(node);
+        to.enter([&to] { to.feed(core::MessagesLost{}); });
+    });
+    time.at(on.cut_until, [this, by, node] {
+        if (now() < channel(node, by).cut_until) return;
         Member& to = member(node);
         to.enter([&to] { to.feed(core::MessagesResumed{}); });
     });
 }
 
-void World::cut_messages(Duration duration) {
+void World::cut_messages(Site by, Duration duration) {
     for (std::size_t node = 0; node < size(); ++node) {
-        cut_messages(node, duration + random.between(milliseconds(1), milliseconds(500)));
+        cut_messages(by, node, duration + random.between(milliseconds(1), milliseconds(500)));
     }
 }
 
-void World::slow_messages(std::size_t node, Duration duration) {
-    Channel& channel = channels_[node];
-    channel.slow_until = std::max(channel.slow_until, now() + duration);
-    channel.impaired_at = channel.slow_until + seconds(1);
+void World::slow_messages(Site by, std::size_t node, Duration duration) {
+    Channel& on = channel(node, by);
+    on.slow_until = std::max(on.slow_until, now() + duration);
+    on.impaired_at = on.slow_until + seconds(1);
 }
 
 bool World::missed_messages(std::size_t node) const {
-    const auto& at = channels_[node].impaired_at;
-    return at && now() < *at + plan.ttl_max + seconds(1);
+    return std::ranges::any_of(channels_[node], [this](const Channel& on) {
+        return on.impaired_at && now() < *on.impaired_at + plan.ttl_max + seconds(1);
+    });
 }
 
 // ---- clients ---------------------------------------------------------------------------------
@@ -161,6 +191,7 @@ void World::answered(Member& from, const core::Ticket& ticket, core::Outcome& ou
                std::to_string(static_cast<std::uint64_t>(ticket.client)) + " #" +
                std::to_string(number) + ": " + describe(outcome);
     });
+    if (ticket.client == ClientId{~0ull}) return;
     if (it == exchanges.end()) {
         return oracle.violate(
             {}, "a command was answered again, long after: #" + std::to_string(number));
@@ -176,6 +207,12 @@ void World::answered(Member& from, const core::Ticket& ticket, core::Outcome& ou
     if (is_probe) {
         probe_outcomes_[number] = outcome;
         it->second.is_over = true;
+        const Exchange exchange = it->second;
+        if (const auto* grant = std::get_if<core::Granted>(&outcome)) {
+            oracle.received_grant(exchange, *grant, end, false);
+        } else if (std::holds_alternative<core::RenewCommand>(exchange.command) && end > now()) {
+            oracle.received_renewal(exchange, end);
+        }
         return;
     }
     if (random.chance(1)) return;  // lost on its way: its client gives up
@@ -218,13 +255,26 @@ void World::close(ClientId client, Duration unnoticed) {
         if (!to.is_alive() || to.incarnation() != closed.incarnation) return;
         to.enter([this, &to, client] {
             sessions_.at(client).is_known = false;
-            note(nullptr, 3, [&] {
-                return to.label() + ": client " +
-                       std::to_string(static_cast<std::uint64_t>(client)) + " is gone";
-            });
-            to.feed(core::ClientGone{client});
+            client_gone(to, client);
         });
     });
+}
+
+void World::client_gone(Member& to, ClientId client) {
+    note(nullptr, 3, [&] {
+        return to.label() + ": client " + std::to_string(static_cast<std::uint64_t>(client)) +
+               " is gone";
+    });
+    if (mutant == Mutant::keep_released_at_close) {
+        for (auto& [key, token] : oracle.kept_by(client)) {
+            core::UnlockCommand unlock;
+            unlock.ticket = {ClientId{~0ull}, ++sent_};
+            unlock.key = key;
+            unlock.token = token;
+            to.feed(std::move(unlock));
+        }
+    }
+    to.feed(core::ClientGone{client});
 }
 
 bool World::is_open(ClientId client) const {

@@ -1,0 +1,168 @@
+// SPDX-FileCopyrightText: 2026 The latchd authors
+// SPDX-License-Identifier: Apache-2.0
+// What stores and connections do to locks, and votes: steered to where seeds come too seldom.
+#include "stage.hpp"
+
+#include <functional>
+#include <string>
+#include <utility>
+
+namespace latchd::sim {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+Plan three_nodes() { return plan_of(3); }
+Plan four_nodes() { return plan_of(4); }
+
+// As soon as a LOCK of node 0 is under way, its connection to Redis breaks.
+void break_in_flight(World& world, Moment until) {
+    if (!world.member(0).has(Phase::lock_in_flight)) {
+        if (world.now() >= until) return;
+        world.time.after(microseconds(50), [&world, until] { break_in_flight(world, until); });
+        return;
+    }
+    world.oracle.troubled(0, Site::redis, world.now());
+    world.redis().break_connections(0, false);
+}
+
+// What a connection in doubt still carries may be executed seconds later: behind the UNLOCK of
+// what was asked for again, unless it was ended before.
+void killed_before_it_is_looked_at(Stage& stage) {
+    if (!ready(stage)) return;
+    for (int i = 0; i < 16 && !stage.is_over(); ++i) {
+        core::LockCommand lock;
+        lock.key = key_in("r");
+        lock.ttl = seconds(6);
+        lock.request = RequestId("q" + std::to_string(i));
+        break_in_flight(stage.world, stage.world.now() + milliseconds(100));
+        const auto grant = stage.lock(0, lock);
+        if (grant) (void)stage.unlock(0, "r", grant->token);
+        stage.world.run_for(seconds(4));
+        const auto next = stage.lock(1, "r", seconds(2));
+        stage.expect(next.has_value(), "a LOCK came behind its UNLOCK: " + stage.said);
+        if (next) (void)stage.unlock(1, "r", next->token);
+    }
+}
+
+// A node that was not there when it was cancelled learns of it from the store.
+void cancelled_request_carried(Stage& stage) {
+    if (!ready(stage)) return;
+    const Epoch first = stage.epoch();
+    core::CancelCommand cancel;
+    cancel.key = key_in("r");
+    cancel.request = RequestId("q");
+    const auto cancelled = stage.world.ask(0, cancel, milliseconds(2200));
+    stage.expect(cancelled.has_value(), "CANCEL is not answered");
+    stage.world.member(2).kill(Member::Left::state);
+    stage.world.member(2).start();
+    stage.world.run_for(seconds(3));
+    stage.world.oracle.troubled(Site::redis, stage.world.now() + seconds(60));
+    stage.world.redis().restart(RedisServer::Data::none, seconds(60));
+    stage.expect(stage.until_open(2, "mysql", first, seconds(12)), "MySQL does not open");
+    core::LockCommand lock;
+    lock.key = key_in("r");
+    lock.ttl = seconds(2);
+    lock.request = RequestId("q");
+    const auto grant = stage.lock(2, lock);
+    stage.expect(!grant && stage.said.find("cancelled") != std::string::npos,
+                 "a cancelled request: " + stage.said);
+}
+
+// Two nodes hand over records of one grant: the holder was told the later end.
+void the_later_end_carried(Stage& stage) {
+    if (!ready(stage)) return;
+    const Epoch first = stage.epoch();
+    const auto held = stage.lock(0, "r", seconds(2));
+    if (!held) return stage.expect(false, stage.said);
+    const Moment granted = stage.world.now();
+    core::RenewCommand renew;
+    renew.key = key_in("r");
+    renew.token = held->token;
+    renew.ttl = seconds(6);
+    stage.world.cut_messages(Site::redis, 0, seconds(5));
+    const auto renewed = stage.world.ask(1, renew, milliseconds(2200));
+    const auto* left = renewed ? std::get_if<core::Number>(&*renewed) : nullptr;
+    stage.expect(left != nullptr && left->value > 5000, "RENEW through another node");
+    stage.world.oracle.troubled(Site::redis, stage.world.now() + seconds(60));
+    stage.world.redis().restart(RedisServer::Data::none, seconds(60));
+    stage.expect(stage.until_open(2, "mysql", first, seconds(4)), "MySQL does not open");
+    while (!stage.is_over() && stage.world.now() < granted + seconds(5)) {
+        stage.expect(!stage.lock(2, "r", seconds(1)),
+                     "a lock that was renewed elsewhere is granted");
+        stage.world.run_for(milliseconds(100));
+    }
+}
+
+// Two of the three that are there are no majority of the four that are known.
+void the_lost_are_known(Stage& stage) {
+    if (!ready(stage)) return;
+    const Epoch first = stage.epoch();
+    stage.world.member(3).kill(Member::Left::state);
+    // It counts as lost, and is known for another while.
+    stage.world.run_for(stage.world.plan.view_lease + seconds(3));
+    stage.cut(0, Site::redis, seconds(6));
+    stage.cut(1, Site::redis, seconds(6));
+    stage.world.run_for(seconds(5));
+    stage.expect(stage.epoch() == first, "two of four nodes move the fleet");
+}
+
+// What an old copy shows is no word about a node that granted since.
+void an_old_copy_is_not_read(Stage& stage) {
+    if (!ready(stage)) return;
+    const Epoch first = stage.epoch();
+    stage.world.redis().save_snapshot();
+    const auto held = stage.lock(1, "s", seconds(6));
+    if (!held) return stage.expect(false, stage.said);
+    stage.world.member(1).kill(Member::Left::nothing);
+    stage.world.oracle.store_changed();
+    stage.world.redis().restart(RedisServer::Data::snapshot, milliseconds(20));
+    stage.expect(stage.until_open(0, "redis", first, seconds(12)), "no epoch opens");
+    const Moment until = stage.world.now() + seconds(8);
+    while (!stage.is_over() && stage.world.now() < until) {
+        if (const auto grant = stage.lock(0, "s", seconds(2))) {
+            (void)stage.unlock(0, "s", grant->token);
+        }
+        stage.world.run_for(milliseconds(100));
+    }
+}
+
+// Rule 9: what a host that stood still takes for live may have ended, and a later grant, too.
+void what_a_paused_host_hands_over(Stage& stage) {
+    if (!ready(stage)) return;
+    const Epoch first = stage.epoch();
+    core::LockCommand command;
+    command.key = key_in("r");
+    command.ttl = seconds(6);
+    command.owner = OwnerName("o");
+    const auto held = stage.lock(0, command);
+    if (!held) return stage.expect(false, stage.said);
+    stage.world.oracle.paused(0, stage.world.now() + seconds(9), true);
+    stage.world.member(0).pause(seconds(9), true);
+    stage.world.run_for(seconds(7));
+    const auto later = stage.lock(1, "r", seconds(1));
+    if (!later) return stage.expect(false, "it has not ended: " + stage.said);
+    (void)stage.unlock(1, "r", later->token);
+    stage.expect(stage.until_open(0, "redis", first, seconds(12)), "no epoch opens");
+    const auto again = stage.lock(0, command);  // I2 is the oracle's
+    if (!again) return stage.expect(false, "not entered again: " + stage.said);
+    stage.expect(again->fence > later->fence, "an old fence");
+    stage.expect(stage.renew(0, "r", again->token).value_or(0) > 0, "lost: " + stage.said);
+    stage.expect(stage.unlock(0, "r", again->token).value_or(0) > 0, "gone: " + stage.said);
+}
+
+}  // namespace
+
+std::vector<Scenario> with_store_scenarios(std::vector<Scenario> all) {
+    all.push_back({"killed_before_it_is_looked_at", killed_before_it_is_looked_at, three_nodes});
+    all.push_back({"cancelled_request_carried", cancelled_request_carried, three_nodes});
+    all.push_back({"the_later_end_carried", the_later_end_carried, three_nodes});
+    all.push_back({"the_lost_are_known", the_lost_are_known, four_nodes});
+    all.push_back({"an_old_copy_is_not_read", an_old_copy_is_not_read, three_nodes});
+    all.push_back({"what_a_paused_host_hands_over", what_a_paused_host_hands_over, three_nodes});
+    return all;
+}
+
+}  // namespace latchd::sim
