@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <map>
 #include <random>
+#include <set>
 
 // The same random operations on core::Table and on the scripts: equal answers, records, messages
 // and lists after each. The table is told the server's time of each answer, so that times agree to
@@ -41,7 +42,7 @@ protected:
     const T& any_of(const std::vector<T>& items) {
         return items[below(items.size())];
     }
-    NodeName node() { return NodeName(one_in(3) ? "node-b" : "node-a"); }
+    NodeName node() { return NodeName(one_in(4) ? "node-c" : one_in(3) ? "node-b" : "node-a"); }
     LockKey key() { return {ResourceName("r"), LockId(one_in(2) ? "1" : "2")}; }
 
     core::Acquire acquire(const LockKey& key);
@@ -49,6 +50,9 @@ protected:
     core::Operation operation();
     void compare(const core::Operation& operation);
     void pass_time(milliseconds passed);
+    void pass_time_of_queue(const std::string& name, milliseconds passed);
+    std::string server_queue(const LockKey& key);
+    std::string model_queue(const LockKey& key);
     void pass_some_time();
     std::vector<std::string> said();
     std::vector<core::GrantRecord> model_rows();
@@ -69,6 +73,7 @@ protected:
 core::Acquire RedisConformance::acquire(const LockKey& key) {
     Make make{++number_};
     core::Acquire wish = make.acquire(one_in(2) ? "" : one_in(3) ? "o/t \"her" : "owner", key);
+    number_ = make.number;  // no attempt twice
     // Names that the scripts can't look for in a value without taking it apart.
     if (one_in(4)) wish.request = RequestId("a/b\n" + wish.request.str());
     if (one_in(4)) wish.token = Token("a/b\xff" + wish.token.str());
@@ -80,6 +85,7 @@ core::Acquire RedisConformance::acquire(const LockKey& key) {
     wish.renew_max = one_in(2) ? static_cast<std::uint32_t>(1 + below(2)) : 0;
     wish.keep = one_in(2);
     wish.join_only = one_in(8);
+    wish.waits = one_in(2);
     if (!wishes_.empty() && one_in(3)) wish.request = any_of(wishes_).request;
     wishes_.push_back(wish);
     return wish;
@@ -87,7 +93,7 @@ core::Acquire RedisConformance::acquire(const LockKey& key) {
 
 core::Operation RedisConformance::operation() {
     const core::Acquire wish = one_in(3) ? acquire(key()) : known();
-    switch (below(12)) {
+    switch (below(13)) {
         case 0:
         case 1:
         case 2:
@@ -102,7 +108,7 @@ core::Operation RedisConformance::operation() {
         case 4:
             return core::Release{wish.key, wish.token, node(), std::nullopt};
         case 5:
-            return core::Release{wish.key, wish.token, node(), acquire(wish.key)};
+            return core::Release{wish.key, wish.token, node(), acquire(wish.key), one_in(3)};
         case 6:
         case 7: {
             core::Renew renew{wish.key, wish.token, node(), std::nullopt, one_in(2)};
@@ -123,6 +129,8 @@ core::Operation RedisConformance::operation() {
             if (one_in(2)) force.fence = any_of(records_).fence;
             return force;
         }
+        case 11:
+            return core::StepOut{wish.key, node()};
         default: {
             if (records_.empty()) return wish;
             core::Restore restore{any_of(records_), one_in(3)};
@@ -132,9 +140,18 @@ core::Operation RedisConformance::operation() {
     }
 }
 
+const LockKey* key_of(const core::Operation& operation) {
+    if (const auto* acquire = std::get_if<core::Acquire>(&operation)) return &acquire->key;
+    if (const auto* release = std::get_if<core::Release>(&operation)) return &release->key;
+    if (const auto* undo = std::get_if<core::Undo>(&operation)) return &undo->key;
+    if (const auto* step = std::get_if<core::StepOut>(&operation)) return &step->key;
+    return nullptr;
+}
+
 std::string kind_and_target(const std::string& channel, const core::NodeMessage& message) {
     return channel + " " + std::to_string(int(message.kind)) + " " + message.key.id.str() + " " +
-           std::to_string(message.fence) + " " + message.request.str() + (message.keep ? " k" : "");
+           std::to_string(message.fence) + " " + message.request.str() +
+           (message.keep ? " k" + message.hold : "");
 }
 
 std::vector<std::string> RedisConformance::said() {
@@ -151,7 +168,17 @@ std::vector<std::string> RedisConformance::said() {
     }
 }
 
+// T4.
+void expect_one_hold_per_request(const core::GrantRecord& record) {
+    std::set<RequestId> requests;
+    for (const core::Hold& hold : record.holds) {
+        if (hold.request.empty()) continue;
+        ASSERT_TRUE(requests.insert(hold.request).second) << hold.request.str();
+    }
+}
+
 void expect_equal(const core::Reply& server, const core::Reply& model) {
+    if (server.record) expect_one_hold_per_request(*server.record);
     ASSERT_EQ(server.status, model.status);
     ASSERT_EQ(server.record, model.record);
     ASSERT_EQ(server.left, model.left);
@@ -177,6 +204,9 @@ void RedisConformance::compare(const core::Operation& operation) {
     std::sort(told.begin(), told.end());
     std::sort(heard.begin(), heard.end());
     ASSERT_EQ(heard, told);
+    if (const LockKey* const key = key_of(operation)) {
+        ASSERT_EQ(server_queue(*key), model_queue(*key));
+    }
     ++seen_[model.reply.status];
     if (model.then) ++seen_[model.then->status];
     if (model.reply.record) records_.push_back(*model.reply.record);
@@ -220,8 +250,37 @@ void RedisConformance::pass_time(milliseconds passed) {
             } else {
                 command({"DEL", name.string});
             }
+        } else if (name.string.starts_with("queue:")) {
+            pass_time_of_queue(name.string, passed);
         }
     }
+}
+
+void RedisConformance::pass_time_of_queue(const std::string& name, milliseconds passed) {
+    constexpr std::size_t digits = 13;
+    const std::int64_t left = command({"PTTL", name}).integer - passed.count();
+    std::string moved = text_at(name);
+    const long long until = std::stoll(moved.substr(0, digits));
+    if (until != 0) moved.replace(0, digits, std::to_string(until - passed.count()));
+    command({"DEL", name});
+    if (left > 0) command({"SET", name, moved, "PX", std::to_string(left)});
+}
+
+// As the scripts keep it, what is over left out as they do.
+std::string RedisConformance::server_queue(const LockKey& key) {
+    const resp::Value value = command({"GET", keys_.queue(key, epoch)});
+    if (!value.is(resp::Value::Type::bulk)) return {};
+    std::string text = value.string;
+    const Time until(milliseconds(std::stoll(text.substr(0, 13))) + shift_);
+    text.erase(0, 14);
+    if (until != Time(shift_) && until <= last_) text.erase(0, text.find(' ') + 1);
+    return text;
+}
+
+std::string RedisConformance::model_queue(const LockKey& key) {
+    std::string text;
+    for (const NodeName& node : table_.queue(last_, key).nodes) text += node.str() + ' ';
+    return text;
 }
 
 // Never to a moment so close to the end of a record or a bar that the server's key could go before
@@ -232,13 +291,13 @@ void RedisConformance::pass_some_time() {
             const Duration left = row.left + row.delay - ahead;
             if (left > Duration::zero() && left < milliseconds(700)) return true;
         }
-        for (const resp::Value& name : command({"KEYS", "bar:*"}).elements) {
+        for (const resp::Value& name : command({"KEYS", "[bq][au][re]*"}).elements) {
             const Duration left = milliseconds(command({"PTTL", name.string}).integer) - ahead;
             if (left > -milliseconds(700) && left < milliseconds(700)) return true;
         }
         return false;
     };
-    milliseconds passed(one_in(4) ? below(60'000) : below(9'000));
+    milliseconds passed(one_in(4) ? below(60'000) : one_in(2) ? below(150) : below(9'000));
     while (is_near(passed)) passed += milliseconds(350);
     pass_time(passed);
 }
@@ -278,6 +337,34 @@ TEST_F(RedisConformance, random_operations_are_answered_as_by_the_table) {
                                 Status::found}) {
         EXPECT_GT(seen_[status], 0) << "never met: " << int(status);
     }
+}
+
+TEST_F(RedisConformance, past_the_retry_window_a_request_id_goes_over_to_the_new_hold) {
+    core::Acquire first = acquire({ResourceName("r"), LockId("again")});
+    first.owner = OwnerName("owner");
+    first.ttl = seconds(60);
+    first.hold_max.reset();
+    first.join_only = false;
+    ASSERT_NO_FATAL_FAILURE(compare(first));
+    core::Acquire second = first;
+    second.attempt.number = ++number_;
+    second.token = Token("of-the-second");
+    core::Acquire third = second;
+    third.attempt.number = ++number_;
+    pass_time(seconds(16));
+    ASSERT_NO_FATAL_FAILURE(compare(second));
+    ASSERT_NO_FATAL_FAILURE(compare(third));
+    ASSERT_NO_FATAL_FAILURE(compare(first));
+    const auto undo = [&](const core::Acquire& of) {
+        return core::Undo{of.key, of.request, of.attempt, node(), std::nullopt};
+    };
+    ASSERT_NO_FATAL_FAILURE(compare(undo(first)));
+    ASSERT_NO_FATAL_FAILURE(compare(undo(second)));
+    ASSERT_NO_FATAL_FAILURE(compare(core::Cancel{first.key, first.request, node(), seconds(30)}));
+    ASSERT_NO_FATAL_FAILURE(compare(core::Inspect{first.key}));
+    EXPECT_EQ(seen_[core::Status::reentered], 1);
+    EXPECT_EQ(seen_[core::Status::adopted], 2);
+    EXPECT_EQ(seen_[core::Status::undone], 2);
 }
 
 TEST_F(RedisConformance, a_lease_and_a_delay_end_at_their_very_millisecond) {

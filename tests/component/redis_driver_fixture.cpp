@@ -2,11 +2,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "redis_driver_fixture.hpp"
 
+#include <boost/asio/post.hpp>
+
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
 
 namespace latchd::testing {
+
+namespace {
+
+std::int64_t wall_ms() {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(
+               std::chrono::system_clock::now().time_since_epoch())
+        .count();
+}
+
+}  // namespace
 
 StoreRun::StoreRun(const RedisProcess& server,
                    std::string node,
@@ -16,15 +28,28 @@ StoreRun::StoreRun(const RedisProcess& server,
     options.path = server.socket_path();
     options.node = NodeName(node_);
     if (tweak) tweak(options);
-    store::redis::Surroundings surroundings;
-    surroundings.boot_now = [this] { return runtime::boot_time() + skew; };
-    surroundings.wall_ms = [] {
-        return std::chrono::duration_cast<std::chrono::milliseconds>(
-                   std::chrono::system_clock::now().time_since_epoch())
-            .count();
+    const auto boot_now = [this] { return runtime::boot_time() + skew; };
+
+    core::authority::FleetOptions fleet;
+    fleet.name = options.node;
+    fleet.incarnation = names_.random.draw_number() >> 12;
+    fleet.tiers.push_back({"redis", "redis", {}, true});
+    fleet.basis.stores = {"redis"};
+    fleet.started_ms = wall_ms();
+    store::fleet::Makers makers;
+    makers.tiers.push_back([this, options, boot_now](store::FleetSink& to, store::Sink& sink) {
+        return store::redis::make_tier(context_, options, boot_now, 0, sink, to);
+    });
+    makers.arbiter = [this, options, boot_now](store::FleetSink& to) {
+        return store::redis::make_arbiter(context_, options, to, boot_now);
     };
-    surroundings.save = [this](const core::authority::Known& known) { known_ = known; };
-    store_ = store::redis::make_store(context_, options, std::move(surroundings), *this);
+    makers.decider = store::fleet::make_decider(std::move(fleet), {}, names_);
+    store::fleet::Surroundings around;
+    around.boot_now = boot_now;
+    around.wall_ms = wall_ms;
+    around.save = [this](const core::authority::Known& known) { known_ = known; };
+    around.registry = &registry_;
+    store_ = store::fleet::make_store(context_, {}, std::move(around), std::move(makers), *this);
     store_->start();
 }
 
@@ -43,6 +68,11 @@ void StoreRun::deliver(core::Event&& event) {
     } else if (auto* failed = std::get_if<core::StoreFailed>(&event)) {
         --outstanding_;
         outcomes_.emplace_back(failed->id, *failed);
+    } else if (auto* wanted = std::get_if<core::ClaimsWanted>(&event)) {
+        // This node holds nothing that it could hand over.
+        boost::asio::post(context_, [this, epoch = wanted->epoch] {
+            store_->claims_given(core::ClaimsGiven{epoch, {}});
+        });
     } else {
         if (std::holds_alternative<core::StoreClosed>(event)) ++closings_;
         events_.push_back(std::move(event));

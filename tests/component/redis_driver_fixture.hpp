@@ -5,7 +5,11 @@
 #include "../support/redis_process.hpp"
 #include "redis_server.hpp"
 
+#include <latchd/core/resource/registry.hpp>
 #include <latchd/runtime/clock.hpp>
+#include <latchd/runtime/random.hpp>
+#include <latchd/store/fleet/store.hpp>
+#include <latchd/store/redis/arbiter.hpp>
 #include <latchd/store/redis/store.hpp>
 
 #include <boost/asio/io_context.hpp>
@@ -25,7 +29,8 @@ namespace latchd::testing {
 
 inline const LockKey settle_1001{ResourceName("order:settle"), LockId("1001")};
 
-// One node's store on a real server, driven through its port. Everything runs in run_until(),
+// One node's store on a real server that arbitrates about itself: a fleet's tier, its arbiter and
+// what decides, driven through the store's port. Everything runs in run_until(),
 // which has a deadline and waits on what the store says, never for a time.
 class StoreRun final : private store::Sink {
 public:
@@ -63,7 +68,12 @@ public:
         return {of.key, of.request, of.attempt, of.node, std::nullopt};
     }
 
-    [[nodiscard]] store::Health health() const { return store_->health(); }
+    // The tier's, whether it serves or not.
+    [[nodiscard]] store::Health health() const { return store_->fleet()->stores().front(); }
+    // What the tier and the arbiter say.
+    [[nodiscard]] std::string troubles() const {
+        return health().last_error + "; " + store_->fleet()->arbiter().last_error;
+    }
     [[nodiscard]] const core::authority::Known& known() const { return known_; }
     [[nodiscard]] std::size_t closings() const { return closings_; }  // since opened()
     [[nodiscard]] std::size_t unanswered() const { return outstanding_; }
@@ -75,7 +85,14 @@ private:
     template <class Wanted>
     Wanted take();
 
+    struct Names final : core::NameSource {
+        [[nodiscard]] std::string draw() override { return random.draw(); }
+        runtime::RandomNames random;
+    };
+
     boost::asio::io_context context_{1};
+    Names names_;
+    core::Registry registry_;
     core::authority::Known known_;
     std::string node_;
     std::deque<core::Event> events_;

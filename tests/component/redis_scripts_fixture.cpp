@@ -18,13 +18,6 @@ void expect_loaded(RedisClient& client, std::size_t count) {
     }
 }
 
-AuthorityView view_of(const resp::Value& value) {
-    auto answer = read_authority(value);
-    if (const auto* refusal = std::get_if<Refusal>(&answer))
-        throw std::runtime_error(refusal->text);
-    return std::get<AuthorityView>(answer);
-}
-
 }  // namespace
 
 std::unique_ptr<RedisServer> RedisScripts::server_;
@@ -39,25 +32,23 @@ void RedisScripts::SetUp() {
     command({"SCRIPT", "FLUSH"});
 
     std::string out;
-    expect_loaded(*client_, (client_->send((scripts_.append_load_authority(out), out)), 3));
-    core::authority::Record record;
-    record.uuid = core::authority::ClusterUuid("a-cluster");
-    record.epoch = epoch;
-    record.nonce = core::authority::Nonce("settling-nonce");
-    record.store.run_id = "run";
-    record.store.role = core::authority::Role::master;
-    record.reason = "a test begins";
-    out.clear();
-    append_settle(out, keys_, scripts_, {std::nullopt, record});
-    ASSERT_TRUE(view_of(client_->round_trip(out)).done);
-    core::authority::Record open = record;
-    open.state = core::authority::RecordState::open;
-    open.nonce = core::authority::Nonce("nonce-of-the-opening");
-    out.clear();
-    append_open(out, keys_, scripts_, {record, std::nullopt, open, 0});
-    ASSERT_TRUE(view_of(client_->round_trip(out)).done);
-
-    scripts_ = Scripts(epoch, open.nonce.view());
+    const std::size_t loaded = scripts_.append_load_authority(out);
+    client_->send(out);
+    expect_loaded(*client_, loaded);
+    const std::string nonce = "nonce-of-the-opening";
+    command({"HSET",
+             keys_.marker(),
+             "uuid",
+             "a-cluster",
+             "epoch",
+             std::to_string(epoch),
+             "nonce",
+             nonce,
+             "run_id",
+             "run",
+             "counter",
+             "0"});
+    scripts_ = Scripts(epoch, nonce);
     load_scripts();
 }
 
@@ -75,18 +66,7 @@ void RedisScripts::load_scripts() {
 Answer RedisScripts::run(const core::Operation& operation) {
     std::string out;
     append_operation(out, {keys_, scripts_, guard_}, operation);
-    const LockKey key = std::visit(
-        [](const auto& o) -> LockKey {
-            if constexpr (requires { o.key; }) {
-                return o.key;
-            } else if constexpr (requires { o.record; }) {
-                return o.record.key;
-            } else {
-                return {};
-            }
-        },
-        operation);
-    return read_operation(key, client_->round_trip(out));
+    return read_operation(operation, client_->round_trip(out));
 }
 
 Answered RedisScripts::answered(const core::Operation& operation) {
@@ -103,7 +83,7 @@ Refusal RedisScripts::refusal(const core::Operation& operation) {
 
 void RedisScripts::expect_ttl_everywhere() {
     for (const resp::Value& key : command({"KEYS", "*"}).elements) {
-        if (key.string == keys_.marker() || key.string == keys_.record()) continue;
+        if (key.string == keys_.marker()) continue;
         if (key.string.starts_with("foreign") || key.string.ends_with(":foreign")) continue;
         EXPECT_GT(command({"PTTL", key.string}).integer, 0) << key.string;
     }

@@ -2,14 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "authority.hpp"
 #include "calls.hpp"
 #include "keys.hpp"
 #include "redis_server.hpp"
 #include "replies.hpp"
 #include "scripts.hpp"
 
-#include <latchd/core/authority/machine.hpp>
 #include <latchd/core/lock/operation.hpp>
 
 #include <gtest/gtest.h>

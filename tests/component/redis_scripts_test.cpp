@@ -207,7 +207,7 @@ TEST_F(RedisLockScripts, undo_takes_out_its_own_attempt_only) {
     (void)reply(wish);
     core::Reply reply = this->reply(first).reply;
     EXPECT_EQ(reply.status, Status::undone);
-    EXPECT_EQ(reply.record->holds[0].attempts, std::vector{wish.attempt});
+    EXPECT_EQ(reply.record->holds[0].attempts, Few<Attempt>{wish.attempt});
     EXPECT_EQ(status(first), Status::nothing);
     EXPECT_EQ(status(Make::undo(wish)), Status::undone);
     EXPECT_EQ(command({"EXISTS", lock_name()}).integer, 0);
@@ -298,6 +298,38 @@ TEST_F(RedisLockScripts, restore_puts_back_keeps_or_gives_way) {
     EXPECT_EQ(status(core::Restore{record, false}), Status::not_held);
 }
 
+TEST_F(RedisLockScripts, restore_replaces_a_carried_grant_with_a_lower_fence) {
+    core::GrantRecord carried = *reply(make.acquire()).reply.record;
+    core::GrantRecord later =
+        *reply(make.acquire("", {ResourceName("r"), LockId("x")})).reply.record;
+    later.key = carried.key;
+    ASSERT_GT(later.fence, carried.fence);
+    EXPECT_EQ(status(core::Restore{carried, false}), Status::restored) << "as it is";
+    const core::Reply put = reply(core::Restore{later, false}).reply;
+    ASSERT_EQ(put.status, Status::restored);
+    EXPECT_GT(put.record->fence, later.fence);
+    EXPECT_EQ(put.record->holds[0].token, later.holds[0].token);
+    EXPECT_EQ(status(core::Restore{carried, false}), Status::held);
+}
+
+TEST_F(RedisLockScripts, restore_leaves_out_what_was_cancelled_or_undone) {
+    core::Acquire one = make.acquire("owner");
+    core::Acquire two = make.acquire("owner");
+    (void)reply(one);
+    const core::GrantRecord record = *reply(two).reply.record;
+    ASSERT_EQ(record.holds.size(), 2u);
+    (void)reply(core::Cancel{one.key, one.request, one.node, seconds(9)});
+    (void)reply(Make::release(two));
+    const core::Reply put = reply(core::Restore{record, false}).reply;
+    ASSERT_EQ(put.status, Status::restored);
+    ASSERT_EQ(put.record->holds.size(), 1u);
+    EXPECT_EQ(put.record->holds[0].token, two.token);
+    (void)reply(Make::release(two));
+    (void)reply(core::Undo{two.key, two.request, two.attempt, two.node, seconds(9)});
+    EXPECT_EQ(status(core::Restore{record, false}), Status::not_held);
+    EXPECT_EQ(text_at(lock_name()), "");
+}
+
 TEST_F(RedisLockScripts, names_of_any_bytes_come_back_as_they_were) {
     std::string bytes;
     for (int i = 0; i < 64; ++i) bytes += static_cast<char>(i * 37 + 5);
@@ -319,13 +351,13 @@ TEST_F(RedisLockScripts, names_of_any_bytes_come_back_as_they_were) {
     EXPECT_EQ(reply.record->holds[0].token.view(), bytes);
     EXPECT_EQ(reply.record->owner.view(), bytes);
     const core::GrantRecord record = *reply.record;
-    EXPECT_EQ(status(core::Cancel{wish.key, wish.request, wish.node, seconds(9)}), Status::ended);
+    EXPECT_EQ(status(Make::release(wish)), Status::hold_removed);
     (void)this->reply(Make::release(again));
     reply = this->reply(core::Restore{record, false}).reply;
     ASSERT_EQ(reply.status, Status::restored);
     EXPECT_EQ(reply.record->holds[0].token.view(), bytes);
     EXPECT_EQ(reply.record->client, record.client);
-    EXPECT_EQ(status(Make::release(wish)), Status::hold_removed);
+    EXPECT_EQ(status(core::Cancel{wish.key, wish.request, wish.node, seconds(9)}), Status::ended);
 }
 
 TEST_F(RedisLockScripts, numbers_stay_exact_up_to_their_limits) {

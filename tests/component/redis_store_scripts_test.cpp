@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-// What isn't an operation on one lock: messages, lists, the sweep, the probe, the authority.
+// What isn't an operation on one lock: messages, lists, the sweep, the probe.
 namespace latchd::testing {
 namespace {
 
@@ -49,11 +49,6 @@ protected:
         if (auto* refusal = std::get_if<Refusal>(&answer)) throw std::runtime_error(refusal->text);
         return std::get<T>(std::move(answer));
     }
-    AuthorityView authority() {
-        std::string out;
-        append_authority_read(out, keys_, scripts_);
-        return got(read_authority(client_->round_trip(out)));
-    }
     Target target() { return {keys_, scripts_, guard_}; }
 
     Make make;
@@ -63,6 +58,7 @@ protected:
 TEST_F(RedisStoreScripts, the_node_of_the_record_is_told_what_others_do) {
     listen(keys_.node_channel(NodeName("node-a")));
     core::Acquire wish = make.acquire("owner");
+    const Token wish_token = wish.token;
     (void)reply(wish);
     core::Acquire elsewhere = make.acquire("owner");
     elsewhere.node = NodeName("node-b");
@@ -90,6 +86,7 @@ TEST_F(RedisStoreScripts, the_node_of_the_record_is_told_what_others_do) {
     EXPECT_FALSE(all[0].keep) << "a hold of its own takes nothing over";
     EXPECT_EQ(all[1].kind, NodeMessage::Kind::moved);
     EXPECT_TRUE(all[1].keep);
+    EXPECT_EQ(all[1].hold, core::token_tail(wish_token)) << "never a whole token";
     EXPECT_EQ(all[2].kind, NodeMessage::Kind::forced);
     EXPECT_EQ(all[3].kind, NodeMessage::Kind::released);
     EXPECT_EQ(all[3].key, settle_1001);
@@ -159,7 +156,7 @@ TEST_F(RedisStoreScripts, a_sweep_deletes_void_records_and_nothing_else) {
     append_sweep(out, target(), names);
     EXPECT_EQ(got(read_sweep(client_->round_trip(out))), 1u);
     EXPECT_EQ(command({"EXISTS", "lock:r:void"}).integer, 0);
-    EXPECT_EQ(command({"DBSIZE"}).integer, 6);  // with marker and record
+    EXPECT_EQ(command({"DBSIZE"}).integer, 5);  // with the marker
 }
 
 TEST_F(RedisStoreScripts, a_probe_writes_the_time_and_shows_the_counter) {
@@ -170,72 +167,6 @@ TEST_F(RedisStoreScripts, a_probe_writes_the_time_and_shows_the_counter) {
     EXPECT_EQ(probed.run_id, "run");
     EXPECT_EQ(probed.counter, 1u);
     EXPECT_EQ(command({"HGET", keys_.marker(), "time"}).string, std::to_string(probed.server_ms));
-}
-
-TEST_F(RedisStoreScripts, the_authority_s_compare_and_sets_take_place_once) {
-    AuthorityView view = authority();
-    ASSERT_TRUE(view.sight.record && view.sight.marker);
-    EXPECT_EQ(view.sight.record->state, core::authority::RecordState::open);
-    EXPECT_EQ(view.sight.record->reason, "a test begins");
-    EXPECT_EQ(view.sight.marker->nonce, view.sight.record->nonce);
-    EXPECT_EQ(view.sight.marker->counter, 0u);
-
-    core::authority::Settle settle{view.sight.record, *view.sight.record};
-    settle.next.epoch = epoch + 1;
-    settle.next.state = core::authority::RecordState::settling;
-    settle.next.nonce = core::authority::Nonce("settling-2");
-    settle.next.store.replid2 = "replid2";
-    std::string out;
-    append_settle(out, keys_, scripts_, settle);
-    view = got(read_authority(client_->round_trip(out)));
-    EXPECT_TRUE(view.done);
-    EXPECT_EQ(view.sight.record, settle.next);
-    view = got(read_authority(client_->round_trip(out)));
-    EXPECT_FALSE(view.done);
-    EXPECT_EQ(view.sight.record, settle.next) << "it shows who won";
-    EXPECT_EQ(status(make.acquire()), Status::granted) << "the marker is what scripts obey";
-
-    core::authority::Open open{settle.next, view.sight.marker, settle.next, 4'096};
-    open.next.state = core::authority::RecordState::open;
-    open.next.nonce = core::authority::Nonce("open-2");
-    core::authority::Open wrong = open;
-    wrong.marker->nonce = core::authority::Nonce("another's");
-    core::authority::Open absent = open;
-    absent.marker.reset();
-    for (const auto& one : {wrong, absent}) {
-        out.clear();
-        append_open(out, keys_, scripts_, one);
-        EXPECT_FALSE(got(read_authority(client_->round_trip(out))).done);
-    }
-    out.clear();
-    append_open(out, keys_, scripts_, open);
-    view = got(read_authority(client_->round_trip(out)));
-    EXPECT_TRUE(view.done);
-    EXPECT_EQ(view.sight.record, open.next);
-    EXPECT_EQ(view.sight.marker->counter, 4'096u);
-    EXPECT_EQ(view.sight.marker->epoch, epoch + 1);
-    EXPECT_FALSE(got(read_authority(client_->round_trip(out))).done);
-
-    EXPECT_EQ(refusal(make.acquire()).cause, Cause::marker) << "the old epoch is over";
-    scripts_ = Scripts(epoch + 1, "open-2");
-    load_scripts();
-    EXPECT_EQ(reply(make.acquire()).reply.record->fence, make_fence(epoch + 1, 4'097))
-        << "what the old epoch granted is void";
-}
-
-TEST_F(RedisStoreScripts, a_damaged_record_or_marker_is_named_and_not_overwritten) {
-    command({"HDEL", keys_.marker(), "counter"});
-    EXPECT_EQ(authority().damaged, "latchd:marker");
-    EXPECT_FALSE(authority().sight.marker);
-    command({"HSET", keys_.record(), "epoch", "many"});
-    const AuthorityView view = authority();
-    EXPECT_EQ(view.damaged, "latchd:record");
-    std::string out;
-    append_settle(out, keys_, scripts_, {std::nullopt, core::authority::Record{}});
-    EXPECT_FALSE(got(read_authority(client_->round_trip(out))).done);
-    command({"DEL", keys_.record(), keys_.marker()});
-    EXPECT_EQ(authority().damaged, "");
-    EXPECT_FALSE(authority().sight.record);
 }
 
 TEST_F(RedisStoreScripts, a_real_server_s_info_shows_its_identity) {

@@ -20,7 +20,7 @@
 namespace latchd::test {
 namespace {
 
-constexpr auto patience = std::chrono::seconds(10);
+constexpr auto patience = std::chrono::seconds(30);
 
 std::string fence_text(Fence fence) {
     return std::to_string(epoch_of(fence)) + "." + std::to_string(counter_of(fence));
@@ -78,6 +78,7 @@ public:
         lines_.push_back("put " + key_text(record.key) + "#" + fence_text(record.fence));
         return true;
     }
+    [[nodiscard]] std::size_t room() override { return is_full_ ? 0 : 1'000; }
     void drop(const LockKey& key, Fence fence) override {
         lines_.push_back("drop " + key_text(key) + "#" + fence_text(fence));
     }
