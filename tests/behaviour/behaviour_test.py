@@ -17,6 +17,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import harness
+import mariadb
 import resp_client
 import table
 
@@ -105,7 +106,7 @@ class RealSession:
             return None
 
     def wait(self, ms):
-        time.sleep(ms / 1000)
+        time.sleep(ms / 1000)  # a case's `wait`: leases end meanwhile
 
     def close_one(self, connection):
         self.clients.pop(connection).close()
@@ -113,6 +114,20 @@ class RealSession:
     def close(self):
         for client in self.clients.values():
             client.close()
+
+
+class LoopSession(RealSession):
+    """Connections to the event loops of one latchd, each of which is a node."""
+
+    def __init__(self, latchd, loops):
+        super().__init__([latchd.address] * loops)
+        self.latchd = latchd
+
+    def send(self, case, connection, words):
+        if connection not in self.clients:
+            loop = node_of(case, connection, len(self.addresses)) + 1
+            self.clients[connection] = self.latchd.client_of_loop(loop)
+        self.clients[connection].send(*words)
 
 
 def run_case(case, session, tier, resource):
@@ -150,7 +165,7 @@ class Target:
     def applies(cls, case):
         if "core not" in case.conditions and cls.CORE:
             return False
-        tiers = case.conditions & {"redis", "local"}
+        tiers = case.conditions & table.TIERS
         return not tiers or cls.TIER in tiers
 
     @classmethod
@@ -233,6 +248,63 @@ class TwoLatchdsOnRedis(LatchdOnRedis):
     NODES = 2
 
 
+class TwoLoopsEmbedded(Target, unittest.TestCase):
+    TIER = "local"
+
+    @classmethod
+    def start(cls, host):
+        latchd = host.latchd("--threads", "2")
+        return lambda: LoopSession(latchd, 2)
+
+
+class TwoLoopsOnRedis(Target, unittest.TestCase):
+    @classmethod
+    def start(cls, host):
+        latchd = host.node(host.redis(), "n", "--threads", "2")
+        return lambda: LoopSession(latchd, 2)
+
+
+class LatchdOnMysql(Target, unittest.TestCase):
+    TIER = "mysql"
+    STRATEGY = "upsert"
+
+    @classmethod
+    def start(cls, host):
+        address = host.mariadb().address
+        store = (f"{{name: mysql, type: mysql, address: '{address[0]}:{address[1]}', "
+                 f"username: {mariadb.USER}, password: {mariadb.PASSWORD}, "
+                 f"database: {mariadb.DATABASE}, strategy: {cls.STRATEGY}}}")
+        addresses = [host.latchd("--node", f"n{i + 1}", config=f"stores:\n  - {store}\n").address
+                     for i in range(cls.NODES)]
+        return lambda: RealSession(addresses)
+
+
+class TwoLatchdsOnMysql(LatchdOnMysql):
+    NODES = 2
+
+
+class LatchdOnMysqlOptimistic(LatchdOnMysql):
+    STRATEGY = "optimistic"
+
+
+class TwoLatchdsOnMysqlOptimistic(TwoLatchdsOnMysql):
+    STRATEGY = "optimistic"
+
+
+class LatchdOnMysqlPessimistic(LatchdOnMysql):
+    STRATEGY = "pessimistic"
+
+
+class TwoLatchdsOnMysqlPessimistic(TwoLatchdsOnMysql):
+    STRATEGY = "pessimistic"
+
+
+TARGETS = (CoreOneNode, CoreTwoNodes, LatchdEmbedded, LatchdOnRedis, TwoLatchdsOnRedis,
+           TwoLoopsEmbedded, TwoLoopsOnRedis, LatchdOnMysql, TwoLatchdsOnMysql,
+           LatchdOnMysqlOptimistic, TwoLatchdsOnMysqlOptimistic,
+           LatchdOnMysqlPessimistic, TwoLatchdsOnMysqlPessimistic)
+
+
 class TableItself(unittest.TestCase):
     """What the table says is really asked of a reply."""
 
@@ -265,7 +337,7 @@ def add_methods():
     twice = {name for name in names if names.count(name) > 1}
     if twice:
         raise table.WrongTable(f"two cases are called {sorted(twice)}")
-    for target in (CoreOneNode, CoreTwoNodes, LatchdEmbedded, LatchdOnRedis, TwoLatchdsOnRedis):
+    for target in TARGETS:
         for case in CASES:
             if target.applies(case):
                 def method(self, name=case.name):

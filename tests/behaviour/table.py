@@ -37,7 +37,8 @@ class Case:
     steps: list = dataclasses.field(default_factory=list)
 
 
-CONDITIONS = frozenset({"one node", "alone", "redis", "local", "core not"})
+TIERS = frozenset({"redis", "mysql", "local"})
+CONDITIONS = TIERS | {"one node", "alone", "core not"}
 
 
 def parse(text, where):

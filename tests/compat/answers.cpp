@@ -21,7 +21,9 @@ Case parse_header(std::string_view text, int line) {
     Case result;
     result.redis_too = words.starts_with("both");
     result.password = words.ends_with(" password");
-    if (!result.redis_too && !words.starts_with("latchd")) fail(line, "both or latchd is needed");
+    if (!result.redis_too && !words.starts_with("latchd") && !words.starts_with("alone")) {
+        fail(line, "both, latchd or alone is needed");
+    }
     result.name = std::string(text.substr(end + 1 + (text.size() > end + 1 ? 1 : 0)));
     return result;
 }

@@ -30,8 +30,9 @@ _EVENT = re.compile(r"(\w+) ([^/ ]+)/([^# ]+)#(\d+) ")
 class Actor:
     """One client: a connection that is opened again when it ended. Not for two threads."""
 
-    def __init__(self, history, address, name, timeout=10.0):
+    def __init__(self, history, address, name, timeout=10.0, node=""):
         self.history, self.address, self.name, self.timeout = history, address, name, timeout
+        self.node = node
         self.client = None
 
     def _ask(self, operation, *words, timeout=None):
@@ -51,23 +52,27 @@ class Actor:
         for option, value in options.items():
             if option.isupper() and value is not None:
                 words += option.split("_") if value is True else [option, value]
-        operation = self.history.begin("LOCK", (resource, name), options=options, actor=self.name)
+        operation = self.history.begin("LOCK", (resource, name), options=options, actor=self.name,
+                                       node=self.node)
         self.last = operation
         return self._ask(operation, *words, timeout=timeout)
 
     def unlock(self, resource, name, token):
-        operation = self.history.begin("UNLOCK", (resource, name), token, actor=self.name)
+        operation = self.history.begin("UNLOCK", (resource, name), token, actor=self.name,
+                                       node=self.node)
         return self._ask(operation, "UNLOCK", resource, name, token)
 
     def renew(self, resource, name, token, **options):
         words = ["RENEW", resource, name, token]
         for option, value in options.items():
             words += [option] if value is True else [option, value]
-        operation = self.history.begin("RENEW", (resource, name), token, options, self.name)
+        operation = self.history.begin("RENEW", (resource, name), token, options, self.name,
+                                       self.node)
         return self._ask(operation, *words)
 
     def cancel(self, resource, name, request):
-        operation = self.history.begin("CANCEL", (resource, name), actor=self.name)
+        operation = self.history.begin("CANCEL", (resource, name), actor=self.name,
+                                       node=self.node)
         return self._ask(operation, "CANCEL", resource, name, request)
 
     def close(self):
@@ -140,7 +145,7 @@ class _Ear(threading.Thread):
                     while not self.is_over:
                         self._hear()
             except OSError:
-                time.sleep(0.02)
+                time.sleep(0.02)  # until the node, which may be down, is tried again
 
     def _hear(self):
         try:
@@ -150,14 +155,6 @@ class _Ear(threading.Thread):
         match = _EVENT.match(message[-1].decode())
         if match:
             self._history.hear(match[1], (match[2], match[3]), int(match[4]))
-
-
-def begin_to_start(redis):
-    """Starts a redis-server again; doesn't wait until it has loaded its dump."""
-    command = [harness.REDIS_SERVER, "--port", str(redis.port)]
-    for name, value in redis.options.items():
-        command += [f"--{name}", str(value)]
-    redis.spawn(command)
 
 
 class FaultCase(harness.Case):
@@ -179,6 +176,11 @@ class FaultCase(harness.Case):
         for gate in self._gates:
             gate.close()
 
+    def some_time(self, low, high):
+        """Lets a random time between these pass, in seconds: how long a fault lasts, or at what
+        moment it comes. For something to have happened use wait_until()."""
+        time.sleep(self.random.uniform(low, high))
+
     def gate(self, redis):
         login = f":{redis.password}@" if redis.password else ""
         gate = Gate(redis.address, login)
@@ -186,7 +188,7 @@ class FaultCase(harness.Case):
         return gate
 
     def actor(self, node, name="client", timeout=10.0):
-        actor = Actor(self.history, node.address, name, timeout)
+        actor = Actor(self.history, node.address, name, timeout, node.folder.name)
         self._actors.append(actor)
         return actor
 
@@ -252,15 +254,19 @@ class FaultCase(harness.Case):
 
     def assert_good_history(self, **options):
         found = self.history.complaints(slowness=harness.SLOWNESS, **options)
+        for line in self.history.excuses():
+            print(f"{self.id()}: {line}", flush=True)
         if found:
             events = "\n".join(map(str, self.history.told[-10:]))
             self.fail(f"{len(found)} of {len(self.history.operations)} operations: " +
                       "\n".join(found[:6]) + f"\nevents:\n{events}")
 
-    def assert_all_can_be_had(self, node):
-        """Every lock of the history, by somebody new."""
+    def assert_all_can_be_had(self, node, resources=None):
+        """Every lock of the history (of these resources), by somebody new."""
         actor = self.actor(node, "after")
         for resource, name in sorted({o.lock for o in self.history.operations}):
+            if resources and resource not in resources:
+                continue
             grant = actor.lock(resource, name, PX=5000, WAIT=500)
             self.assertIsInstance(grant, list, f"can't be had: {actor.last}")
             self.assertEqual(actor.unlock(resource, name, grant[0]), 1)

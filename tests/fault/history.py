@@ -8,12 +8,18 @@ reply until (the moment it sent the request + the ttl that it was told), which i
 client counts, or until it sends UNLOCK, or is told that the lock is lost. Two such intervals of one
 lock never overlap.
 
+Resources of the safety `available` may break that, and the rise of fences, in the cases (a)-(f) of
+docs/promises.md. A test says which of them its fault is (allow()); such overlaps are no complaints,
+they are counted and the longest is printed.
+
 The checker is proven by histories with planted faults: history_test.py.
 """
 
 import dataclasses
 import threading
 import time
+
+from resp_client import Error
 
 NOISE = 0.3  # seconds that a busy machine may add to a reply
 
@@ -28,6 +34,7 @@ class Operation:
     token: bytes | None = None  # of UNLOCK and RENEW
     options: dict = dataclasses.field(default_factory=dict)  # of LOCK, in upper case
     actor: str = ""
+    node: str = ""  # whom it asked
 
     @property
     def is_granted(self):
@@ -80,6 +87,38 @@ class Interval:
     why: str = "lease"
 
 
+def _crowd_operation(line, nodes):
+    verb, resource, name, actor, node, called, returned, token, request, wait, ttl, kind, *rest = \
+        line.split(" ")
+    operation = Operation(verb, (resource, name), int(called) / 1e6, actor=actor,
+                          node=nodes[int(node)])
+    if verb == "LOCK":
+        operation.options = {"REQ": request, "WAIT": int(wait), "PX": int(ttl)}
+    else:
+        operation.token = token.encode()
+    if returned != "-":
+        operation.returned = int(returned) / 1e6
+        operation.reply = _crowd_reply(kind, rest)
+    return operation
+
+
+def _crowd_reply(kind, rest):
+    if kind == "G":
+        token, fence, ttl, holds, tier = rest
+        return [token.encode(), int(fence), int(ttl), int(holds), tier.encode()]
+    if kind == "I":
+        return int(rest[0])
+    return Error(" ".join(rest)) if kind == "E" else None
+
+
+@dataclasses.dataclass
+class Excused:
+    """What a resource's safety allows in the fault of this test."""
+    case: str  # (a)-(f)
+    seconds: float  # of an overlap; 0: a fence that fell
+    text: str
+
+
 class History:
     """Thread safe; operations are listed by the order of their calls."""
 
@@ -88,10 +127,15 @@ class History:
         self.operations = []
         self.told = []
         self.faults_ended = time.monotonic()  # what was in doubt before may last until then
+        self.recovery = 2.0  # seconds after that until every lock can be had
+        self.pauses = []  # (node, begin, end): it stood still and could not answer
+        self.cases = {}  # resource: the case in which it may be granted twice
+        self.strict = set()  # resources of which being told a loss excuses nothing
+        self.excused = []
 
-    def begin(self, verb, lock, token=None, options=None, actor=""):
+    def begin(self, verb, lock, token=None, options=None, actor="", node=""):
         operation = Operation(verb, lock, time.monotonic(), token=token, options=options or {},
-                              actor=actor)
+                              actor=actor, node=node)
         with self._lock:
             self.operations.append(operation)
         return operation
@@ -111,6 +155,16 @@ class History:
 
     def fault_ended(self):
         self.faults_ended = time.monotonic()
+
+    def allow(self, case, *resources):
+        """These may be granted twice: `case` is one of (a)-(f)."""
+        self.cases |= {resource: case for resource in resources}
+
+    def read_crowd(self, path, nodes):
+        """Adds what tests/fault/crowd.cpp wrote; `nodes` are the names for its numbers."""
+        with open(path, encoding="utf-8") as lines:
+            for line in lines:
+                self.add(_crowd_operation(line.rstrip("\n"), nodes))
 
     # ---- what a test asks
 
@@ -137,25 +191,47 @@ class History:
 
         losses_are_told_late: seconds after another's grant within which `lost` may be told. Not 0
         only for two nodes on a Redis that restarted (docs/redis.md)."""
+        self.excused = []
         found = self._late(slowness) + self._mistold()
         for lock in sorted({o.lock for o in self.operations}, key=str):
             operations = sorted((o for o in self.operations if o.lock == lock),
                                 key=lambda o: o.called)
-            told = sorted((t for t in self.told if t.lock == lock), key=lambda t: t.at)
+            told = sorted((t for t in self.told if t.lock == lock and lock[0] not in self.strict),
+                          key=lambda t: t.at)
             intervals = self.intervals(operations, told)
-            found += self._overlaps(intervals, told, losses_are_told_late)
-            found += self._falling(operations)
+            doubles = self._overlaps(intervals, losses_are_told_late)
+            doubles += [(0.0, text) for text in self._falling(operations)]
+            case = self.cases.get(lock[0])
+            if case is None:
+                found += [text for _, text in doubles]
+            else:
+                self.excused += [Excused(case, over, text) for over, text in doubles]
             found += self._stuck(operations)
         return found
+
+    def excuses(self):
+        """One line per case: how long two clients held one lock at most."""
+        lines = []
+        for case in sorted({*self.cases.values()}):
+            overlaps = [e.seconds for e in self.excused if e.case == case and e.seconds]
+            falls = sum(1 for e in self.excused if e.case == case and not e.seconds)
+            lines.append(f"case {case}: {len(overlaps)} locks held twice, for at most "
+                         f"{max(overlaps, default=0):.3f} s; {falls} fences fell")
+        return lines
+
+    def _paused(self, operation):
+        """Seconds of it in which the asked node stood still."""
+        return sum(max(0.0, min(end, operation.returned) - max(begin, operation.called))
+                   for node, begin, end in self.pauses if node == operation.node)
 
     def _late(self, slowness):
         return [f"took {o.returned - o.called:.3f} s of {o.deadline:.1f} s: {o}"
                 for o in self.operations
                 if o.returned is not None
-                and o.returned - o.called > o.deadline + NOISE * slowness]
+                and o.returned - o.called > o.deadline + NOISE * slowness + self._paused(o)]
 
     # What each command may say on a bad day.
-    _errors = {"LOCK": ("NOSTORE ", "UNCERTAIN max_ms="),
+    _errors = {"LOCK": ("NOSTORE ", "UNCERTAIN max_ms=", "DEGRADED "),
                "UNLOCK": ("NOSTORE ", "UNCERTAIN max_ms="),
                "RENEW": ("NOSTORE ", "UNCERTAIN max_ms=", "LOST maxhold", "LIMIT maxrenew"),
                "CANCEL": ("NOSTORE ", "UNCERTAIN max_ms=")}
@@ -220,7 +296,7 @@ class History:
         return sorted(by_token.values(), key=lambda i: i.begin)
 
     @staticmethod
-    def _overlaps(intervals, told, late):
+    def _overlaps(intervals, late):
         found, longest = [], None
         for interval in intervals:
             if longest is not None and interval.begin < longest.end - 0.001:
@@ -230,8 +306,9 @@ class History:
                 excused = same_owner or (late and longest.why in ("lost", "revoked")
                                          and longest.end - interval.begin <= late)
                 if not excused and over > 0.001:
-                    found.append(f"granted twice, for {over:.3f} s:\n    {longest.grant}\n      "
-                                 f"until {longest.end:.3f} ({longest.why})\n    {interval.grant}")
+                    found.append((over, f"granted twice, for {over:.3f} s:\n    {longest.grant}\n"
+                                        f"      until {longest.end:.3f} ({longest.why})\n"
+                                        f"    {interval.grant}"))
             if longest is None or interval.end > longest.end:
                 longest = interval
         return found
@@ -285,7 +362,7 @@ class History:
         for o in operations:
             if o.verb != "LOCK" or o.returned is None or o.reply is not None:
                 continue
-            if o.called < self.faults_ended + 2:
+            if o.called < self.faults_ended + self.recovery:
                 continue
             if not any(begin < o.returned and end + 2 > o.called
                        for begin, end, _ in windows if (begin, end) != (o.called, o.returned)):

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The checker finds what is planted, and nothing in a good history."""
 
+import pathlib
+import tempfile
 import unittest
 
 from history import History, Operation
@@ -62,6 +64,15 @@ class Checker(unittest.TestCase):
         self.assert_is_good(grant(0, 0.01, 1, KEEP=True), grant(9, 9.01, 2),
                             told=[("lost", LOCK, 1, 8.9)])
 
+    def test_a_loss_that_is_told_excuses_nothing_of_a_strict_lock(self):
+        history = History()
+        history.faults_ended = 0.0
+        history.strict = {"order"}
+        for each in (grant(0, 0.01, 1, KEEP=True), grant(9, 9.01, 2)):
+            history.add(each)
+        history.hear("lost", LOCK, 1, 8.9)
+        self.assertEqual(len(history.complaints()), 1)
+
     def test_a_loss_that_is_told_late_excuses_only_where_it_may(self):
         history = [grant(0, 0.01, 1, KEEP=True), grant(9, 9.01, 2)]
         told = [("lost", LOCK, 1, 9.5)]
@@ -105,6 +116,48 @@ class Checker(unittest.TestCase):
     def test_a_late_answer_is_found(self):
         self.assert_finds("took", grant(0, 2.5, 1))
         self.assert_is_good(grant(0, 2.5, 1, WAIT=500))
+
+    def test_a_late_answer_of_a_node_that_stood_still_is_no_complaint(self):
+        history = History()
+        history.faults_ended = 0.0
+        history.add(grant(0, 5, 1))
+        history.operations[0].node = "a"
+        self.assertEqual(len(history.complaints()), 1)
+        history.pauses.append(("b", 0, 5))
+        self.assertEqual(len(history.complaints()), 1, "another node")
+        history.pauses.append(("a", 0.5, 4.0))
+        self.assertEqual(history.complaints(), [])
+
+    def test_a_double_grant_in_a_stated_case_is_counted_and_its_overlap_told(self):
+        history = History()
+        history.faults_ended = 0.0
+        for each in (grant(0, 0.01, 7), grant(0.4, 0.45, 6)):
+            history.add(each)
+        history.allow("(b)", "another")
+        self.assertEqual(len(history.complaints()), 2, "another resource's case")
+        history.allow("(a)", "order")
+        self.assertEqual(history.complaints(), [])
+        self.assertEqual(history.excuses(), [
+            "case (a): 1 locks held twice, for at most 0.550 s; 1 fences fell",
+            "case (b): 0 locks held twice, for at most 0.000 s; 0 fences fell"])
+
+    def test_a_double_grant_that_a_crowd_wrote_is_found(self):
+        lines = ("LOCK pay 3 c1 0 1000000 1010000 - r1 500 2000 G tok1 9 1950 1 redis",
+                 "RENEW pay 3 c1 1 1500000 1510000 tok1 r1 0 2000 I 2000",
+                 "LOCK pay 3 c2 1 3000000 3010000 - r2 0 2000 G tok2 10 1950 1 mysql",
+                 "UNLOCK pay 3 c2 0 3100000 - tok2 r2 0 2000 -",
+                 "LOCK pay 3 c3 0 3100000 3600000 - r3 500 2000 N",
+                 "LOCK pay 4 c3 0 3100000 3600000 - r3 500 2000 E NOSTORE settling retry_ms=50")
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "crowd"
+            path.write_text("\n".join(lines) + "\n", "utf-8")
+            history = History()
+            history.faults_ended = 10.0
+            history.read_crowd(path, ["a", "b"])
+        found = history.complaints()
+        self.assertEqual(len(found), 1, found)
+        self.assertIn("granted twice, for 0.090 s", found[0])
+        self.assertEqual(history.operations[1].node, "b")
 
     def test_an_answer_that_says_nothing_is_found(self):
         self.assert_finds("no table", Operation("LOCK", LOCK, 0, 1, Error("LOADING wait")))

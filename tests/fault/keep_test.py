@@ -7,7 +7,7 @@ import time
 import unittest
 
 from fault_case import FaultCase
-from harness import FULL, wait_until
+from harness import FULL, Stalls, wait_until
 
 
 class Keep(FaultCase):
@@ -34,11 +34,11 @@ class Keep(FaultCase):
             kind, seconds = outage
             if kind == "freeze":
                 self.redis_.freeze()
-                time.sleep(seconds)
+                self.redis_.wait_until_frozen_for(seconds)
                 self.redis_.thaw()
             else:
                 self.gate_.refuse() if kind == "refuse" else self.gate_.drop("down")
-                time.sleep(seconds)
+                self.some_time(seconds, seconds)
                 self.gate_.pass_all()
             self.fault_is_over()
             self.a.wait_for_store(2.5)
@@ -72,9 +72,9 @@ class Keep(FaultCase):
             self.holder.lock(*lock, PX=2000, KEEP=True)
             waiter = self.actor(self.b, "waiter")
             thread = threading.Thread(target=waiter.lock, args=lock,
-                                      kwargs={"WAIT": 8000, "PX": 1000})
+                                      kwargs={"WAIT": 8000, "PX": 4000})
             thread.start()
-            time.sleep(self.random.uniform(0, 0.7))
+            self.some_time(0, 0.7)
             self.gate_.drop("up", "down") if round_ % 2 else self.gate_.refuse()
             lost = self.wait_for_told("lost", lock)
             thread.join()
@@ -109,7 +109,7 @@ class Keep(FaultCase):
         while time.monotonic() < end:
             self.assertIsNone(self.actor(self.b, "other").lock("kept", "1", PX=500))
             self.assertGreater(self.redis_.ask("PTTL", "lock:kept:1"), 1000)
-            time.sleep(0.1)
+            time.sleep(0.1)  # between two looks
         self.gate_.pass_all()
         self.assertEqual(successor.unlock("kept", "1", grant[0]), 1)
         self.fault_is_over()
@@ -119,19 +119,20 @@ class Keep(FaultCase):
     def test_a_renewal_behind_an_unlock_revives_nothing(self):
         self.gate_.delay(20)
         for i in range(60 if FULL else 15):
-            grant = self.holder.lock("kept", f"short{i}", PX=300, KEEP=True)
+            grant = self.holder.lock("kept", f"short{i}", PX=900, KEEP=True)
             self.assertIsInstance(grant, list)
-            time.sleep(self.random.uniform(0.06, 0.14))  # a renewal is due at 100 ms
+            self.some_time(0.25, 0.35)  # a renewal is due at 300 ms
             self.assertEqual(self.holder.unlock("kept", f"short{i}", grant[0]), 1)
             self.assertIsNone(self.redis_.ask("GET", f"lock:kept:short{i}"))
         self.assertEqual(self.told("lost"), [])
         self.well()
 
     def test_maxhold_ends_it_on_both_nodes(self):
+        stalls = self.enterContext(Stalls())
         began = time.monotonic()
         grant = self.holder.lock("kept", "1", PX=2000, KEEP=True, MAXHOLD=3000)
         successor = self.actor(self.b, "successor")
-        time.sleep(0.5)
+        self.some_time(0.3, 0.9)  # the first renewal is due at 0.67 s
         self.assertGreater(successor.renew("kept", "1", grant[0]), 0)
         self.gate_.reset()
         waiter = self.actor(self.b, "waiter")
@@ -139,7 +140,7 @@ class Keep(FaultCase):
         self.assertIsInstance(reply, list)
         ended = time.monotonic() - began
         self.assertGreater(ended, 2.9)
-        self.assertLess(ended, 4.2)
+        self.assertLess(ended, 4.2 + stalls.seconds)
         self.assert_error(self.holder.renew("kept", "1", grant[0]), "LOST maxhold")
         self.well()
 

@@ -55,12 +55,18 @@ class LatchdKilled(FaultCase):
                                      "60", f"r{round_}"], stdout=answers)
 
     def test_every_embedded_lock_that_was_answered_is_held_after_the_restart(self):
-        node = self.latchd("--log-level", "info")
+        self.check_kills()
+
+    def test_every_embedded_lock_of_any_loop_is(self):
+        self.check_kills("--threads", "2")
+
+    def check_kills(self, *arguments):
+        node = self.latchd("--log-level", "info", *arguments)
         highest, locks, seconds, checked = 0, 0, 0.0, 0
         for round_ in range(ROUNDS):
             hammer = self.hammer(node.port, round_)
             wait_until(lambda node=node: node.info("locks")["locks_held"] != "0", what="a load")
-            time.sleep(self.random.uniform(0.05, 1.2) * SLOWNESS)
+            self.some_time(0.05 * SLOWNESS, 1.2 * SLOWNESS)
             node.kill()
             self.assertEqual(hammer.wait(60), 0)
             answered = Answered((self.folder / "answers").read_text("ascii"))

@@ -56,7 +56,7 @@ class PausedNode(FaultCase):
         thread.start()
         wait_until(lambda: node.info("locks")["locks_waiting"] == "1")
         node.freeze()
-        time.sleep(4)
+        node.wait_until_frozen_for(4)  # longer than its client waits
         node.thaw()
         self.fault_is_over()
         thread.join()
@@ -92,7 +92,7 @@ class PausedNode(FaultCase):
         thread.start()
         wait_until(lambda: node.info("locks")["locks_waiting"] == "1")
         node.freeze()
-        time.sleep(2.5)
+        node.wait_until_frozen_for(2.5)  # the lease and the whole of the next one
         node.thaw()
         self.fault_is_over()
         thread.join()
@@ -104,7 +104,7 @@ class PausedNode(FaultCase):
     def assert_every_request_has_a_reply(self, node):
         """Pipelines of 400 requests are under way in 8 connections when SIGTERM comes."""
         clients = [Client(node.address, timeout=20) for _ in range(8)]
-        replies = {}
+        replies, read = {}, []
 
         def run(index, client):
             requests = []
@@ -114,7 +114,9 @@ class PausedNode(FaultCase):
             began = len(requests)
             client.send_bytes(b"".join(encode(*request) for request in requests))
             try:
-                replies[index] = client.read_many(began)
+                first = client.read_many(1)
+                read.append(index)
+                replies[index] = first + client.read_many(began - 1)
             except ConnectionError as error:
                 replies[index] = error
 
@@ -125,7 +127,9 @@ class PausedNode(FaultCase):
         wait_until(lambda: node.info("locks")["locks_waiting"] == "1")
         for thread in threads:
             thread.start()
-        time.sleep(self.random.uniform(0, 0.05))
+        # What no node has read when it ends is not answered, only the connection ends.
+        wait_until(lambda: len(read) == len(clients), what="a reply on each connection")
+        self.some_time(0, 0.02)
         began = time.monotonic()
         self.assertEqual(node.stop(), 0)
         self.assertLess(time.monotonic() - began, 5)
@@ -156,8 +160,9 @@ class PausedNode(FaultCase):
         client.lock("kept", "1", PX=20_000, KEEP=True)
         redis.freeze()
         thread = threading.Thread(target=self.actor(node, "late").lock, args=("order", "1"))
+        before = node.info("commandstats")["cmdstat_lock"]
         thread.start()
-        time.sleep(0.2)
+        wait_until(lambda: node.info("commandstats")["cmdstat_lock"] != before, what="a LOCK read")
         began = time.monotonic()
         self.assertEqual(node.stop(), 0)
         self.assertLess(time.monotonic() - began, 4)

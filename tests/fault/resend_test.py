@@ -54,7 +54,7 @@ class Resend(FaultCase):
         while time.monotonic() < end:
             self.assertIsNone(other.lock("order", name, PX=1000))
             self.assertGreater(holder.renew("order", name, reply[0]), 0)
-            time.sleep(0.05)
+            time.sleep(0.05)  # between two looks
         self.assertEqual(holder.unlock("order", name, reply[0]), 1)
         self.assertEqual(self.redis_.keys(f"lock:order:{name}"), [], "freed by its one UNLOCK")
 
@@ -86,7 +86,7 @@ class Resend(FaultCase):
             first = holder.lock("order", name, PX=20_000)
             thread = threading.Thread(
                 target=lambda first=first, name=name, holder=holder:
-                (time.sleep(self.random.uniform(0.1, 0.5)), holder.unlock("order", name, first[0])))
+                (self.some_time(0.1, 0.5), holder.unlock("order", name, first[0])))
             thread.start()
             reply = self.send_again_and_again(name, lambda: self.random.uniform(0.01, 0.1),
                                               WAIT=3000)

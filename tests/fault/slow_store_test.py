@@ -32,7 +32,7 @@ class SlowStore(FaultCase):
                 grant = actor.lock("slow", name, PX=random.choice(ttls), WAIT=random.choice(waits),
                                    may_say=("ERR PX",))
                 if isinstance(grant, list):
-                    if random.random() < 0.3:
+                    if random.random() < 0.3:  # works for so long, now and then past its lease
                         time.sleep(random.choice(ttls) / 1000 * random.random() * 1.5)
                     actor.unlock("slow", name, grant[0])
 

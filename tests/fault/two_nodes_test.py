@@ -3,7 +3,6 @@
 """Two nodes on one Redis that restarts, is flushed, changes its role: a lock may be lost, and its
 holder is told; it is never granted twice without that, and fences rise."""
 
-import time
 import unittest
 
 from fault_case import FaultCase
@@ -39,18 +38,18 @@ class TwoNodes(FaultCase):
 
     def restart_empty(self):
         self.redis_.kill()
-        time.sleep(self.random.uniform(0, 0.5))
+        self.some_time(0, 0.5)
         self.redis_.restart()
 
     def restart_old(self):
         self.redis_.ask("SAVE")
-        time.sleep(self.random.uniform(0, 0.3))
+        self.some_time(0, 0.3)
         self.restart_empty()
         self.redis_.drop_dump()
 
     def away_and_back(self):
         self.redis_.ask("REPLICAOF", "127.0.0.1", 1)
-        time.sleep(self.random.uniform(0, 0.5))
+        self.some_time(0, 0.5)
         self.redis_.ask("REPLICAOF", "NO", "ONE")
 
     def test_redis_restarts_empty(self):
@@ -84,7 +83,7 @@ class TwoNodes(FaultCase):
         self.under_load(lambda: self.redis_.ask("DEL", "latchd:marker"), 4 if FULL else 1)
 
     def test_its_record_is_deleted(self):
-        self.under_load(lambda: self.redis_.ask("DEL", "latchd:record"), 4 if FULL else 1)
+        self.under_load(lambda: self.redis_.ask("DEL", "latchd:authority"), 4 if FULL else 1)
 
 
 if __name__ == "__main__":

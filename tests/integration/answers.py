@@ -26,6 +26,7 @@ class Case:
     name: str
     redis_too: bool
     password: bool
+    alone: bool = False
     steps: list = dataclasses.field(default_factory=list)
 
 
@@ -34,7 +35,8 @@ def read(path=PATH):
     for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
         if line.startswith("["):
             words, name = re.fullmatch(r"\[([^\]]*)\] ?(.*)", line).groups()
-            cases.append(Case(name, words.startswith("both"), words.endswith("password")))
+            cases.append(Case(name, words.startswith("both"), words.endswith("password"),
+                              words.startswith("alone")))
         elif line.startswith("> "):
             cases[-1].steps.append(Step(number, line[2:].encode() + b"\r\n"))
         elif line.startswith("<"):

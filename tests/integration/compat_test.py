@@ -101,7 +101,13 @@ class LatchdEmbedded(Target, unittest.TestCase):
         cls.locked = host.latchd(password="secret").address
 
 
-class LatchdOnRedis(Target, unittest.TestCase):
+class Fleet(Target):
+    @classmethod
+    def applies(cls, case):
+        return not case.alone
+
+
+class LatchdOnRedis(Fleet, unittest.TestCase):
     @classmethod
     def start(cls, host):
         redis = host.redis()
@@ -109,7 +115,7 @@ class LatchdOnRedis(Target, unittest.TestCase):
         cls.locked = host.node(redis, "n2", password="secret").address
 
 
-class LatchdWithStoppedStore(Target, unittest.TestCase):
+class LatchdWithStoppedStore(Fleet, unittest.TestCase):
     @classmethod
     def start(cls, host):
         redis = host.redis()
@@ -118,7 +124,7 @@ class LatchdWithStoppedStore(Target, unittest.TestCase):
         redis.freeze()
 
 
-class LatchdWithoutStore(Target, unittest.TestCase):
+class LatchdWithoutStore(Fleet, unittest.TestCase):
     @classmethod
     def start(cls, host):
         url = f"redis://127.0.0.1:{harness.free_port()}"

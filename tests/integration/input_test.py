@@ -4,6 +4,7 @@
 
 import pathlib
 import resource
+import select
 import socket
 import sys
 import threading
@@ -131,14 +132,12 @@ class Readers(harness.Case):
         block, sent = b"PING\r\n" * 10_000, 0
         client.socket.setblocking(False)
         most, still = 0, 0
-        while sent < 100 * len(block) and still < 20:
-            offset = sent % len(block)
-            try:
-                sent += client.socket.send(block[offset:])
+        while sent < 100 * len(block) and still < 4:
+            if select.select([], [client.socket], [], 0.05)[1]:
+                sent += client.socket.send(block[sent % len(block):])
                 still = 0
-            except BlockingIOError:
+            else:
                 still += 1
-                time.sleep(0.01)
             if still or sent % (1 << 20) < 65_536:
                 begin = time.monotonic()
                 self.assertEqual(bystander.ask("PING"), b"PONG")
@@ -235,8 +234,7 @@ class Crowds(harness.Case):
             crowd.append(client)
         self.assertEqual(holder.ask("PING"), b"PONG")
         begin = cpu_seconds(latchd)
-        time.sleep(0.5)
-        # Waiting for room is no busy loop.
+        time.sleep(0.5)  # what is measured: waiting for room is no busy loop
         self.assertLess(cpu_seconds(latchd) - begin, 0.3)
         for client in crowd:
             client.close()

@@ -65,7 +65,7 @@ class Configuration(harness.Case):
                 self.assertEqual((code, shown), (USAGE, ""))
                 self.assertIn("--help", complaints)
         self.assertEqual(run("--config", str(self.folder / "none.yaml"))[0], CONFIGURATION)
-        self.assertEqual(run("--store", "mysql://127.0.0.1", "--check-config")[0], CONFIGURATION)
+        self.assertEqual(run("--store", "local:", "--store", "redis://127.0.0.1", "--check-config")[0], CONFIGURATION)
         self.assertEqual(run("--threads", "0", "--check-config")[0], CONFIGURATION)
 
     def test_help_and_version(self):
@@ -226,6 +226,23 @@ class Ends(harness.Case):
             self.assertGreater(client.ask("RENEW", "r", number, grant[0]), 0)
             self.assertEqual(client.ask("UNLOCK", "r", number, grant[0]), 1)
         self.assertGreater(self.lock(client, "r", "new")[1], top)
+
+    def test_what_was_cancelled_stays_so_after_kill_9(self):
+        latchd = self.latchd()
+        client = latchd.client()
+        token = self.lock(client, "r", "kept", "REQ", "first", "PX", 60000)[0]
+        self.lock(client, "r", "told", "REQ", "wish", "PX", 60000)
+        self.assertEqual(client.ask("CANCEL", "r", "told", "wish"), 1)
+        self.assertEqual(client.ask("CANCEL", "r", "late", "wish"), 0)
+        for _ in range(2):
+            latchd.kill()
+            latchd.restart()
+            client = latchd.client()
+            for name in "told", "late":
+                self.assert_error(client.ask("LOCK", "r", name, "REQ", "wish"), "ERR cancelled")
+                other = self.lock(client, "r", name, "REQ", "another")
+                self.assertEqual(client.ask("UNLOCK", "r", name, other[0]), 1)
+            self.assertGreater(client.ask("RENEW", "r", "kept", token), 0)
 
     def test_a_node_on_redis_speaks_for_its_former_self_after_kill_9(self):
         redis = self.redis()

@@ -1,0 +1,220 @@
+# SPDX-FileCopyrightText: 2026 The latchd authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a fleet of latchd processes tells, and what an operator does with it. What it survives is in
+tests/fault."""
+
+import json
+import unittest
+
+import harness
+from fleet import Fleet
+from harness import needs, wait_until
+from resp_client import Error
+
+
+def rows(reply):
+    """An array of maps, decoded."""
+    def text(value):
+        return value.decode() if isinstance(value, bytes) else value
+    maps = [row if isinstance(row, dict) else dict(zip(row[::2], row[1::2])) for row in reply]
+    return [{text(k): text(v) for k, v in row.items()} for row in maps]
+
+
+def is_retired(node, name):
+    reply = node.ask("RESOURCE", "GET", name)
+    return reply is not None and rows([reply])[0]["retired"] == 1
+
+
+class OverRedis(harness.Case):
+    """Redis arbitrates about itself."""
+
+    def setUp(self):
+        super().setUp()
+        self.redis_ = self.redis()
+
+    def test_two_nodes_are_a_fleet(self):
+        a = self.node(self.redis_, "a")
+        b = self.node(self.redis_, "b")
+        token, fence = self.lock(a.client(), "r", "1", "PX", 30000)[:2]
+        self.assertGreater(b.client().ask("RENEW", "r", "1", token, "PX", 30000), 0)
+        self.assertIsNone(b.client().ask("LOCK", "r", "1"))
+        nodes = wait_until(lambda: len(rows(a.ask("LATCHD", "NODES"))) == 2
+                           and rows(a.ask("LATCHD", "NODES")), what="both nodes known")
+        self.assertEqual([node["name"] for node in nodes], ["a", "b"])
+        self.assertEqual([node["self"] for node in nodes], [1, 0])
+        status = Fleet.status(a)
+        self.assertEqual((status["state"], status["mode"], status["arbiter"]),
+                         ("ok", "serving", "redis"))
+        self.assertEqual(status["epoch"], fence >> 32)
+        self.assertEqual(a.client().ask("UNLOCK", "r", "1", token), 1)
+
+    def test_the_registry_is_shared(self):
+        a = self.node(self.redis_, "a")
+        b = self.node(self.redis_, "b")
+        self.assertEqual(a.ask("RESOURCE", "SET", "shared", "TTL", 7000), b"OK")
+
+        def seen_by_b():
+            reply = b.ask("RESOURCE", "GET", "shared")
+            return reply is not None and rows([reply])[0]["ttl_ms"] == 7000
+        wait_until(seen_by_b, what="the resource on the other node")
+        self.assertEqual(b.ask("RESOURCE", "DEL", "shared"), 1)
+        wait_until(lambda: a.ask("RESOURCE", "GET", "shared") is None, what="it being deleted")
+
+    def test_strict_is_refused_without_an_arbiter_that_outlives_redis(self):
+        a = self.node(self.redis_, "a")
+        self.assert_error(a.ask("RESOURCE", "SET", "s", "SAFETY", "strict"), "ERR SAFETY strict")
+
+    def test_the_configuration_proposes_resources_to_a_new_cluster_only(self):
+        text = ("stores: [{type: redis, address: '%s:%d'}]\n"
+                "resources: {list: [{name: mine, ttl: %ds}]}\n")
+        host, port = self.redis_.address
+        a = self.latchd("--node", "a", config=text % (host, port, 9))
+        wait_until(lambda: a.info("latchd").get("latchd_config_differs") == "0", what="no difference")
+        b = self.latchd("--node", "b", config=text % (host, port, 4))
+        wait_until(lambda: b.info("latchd").get("latchd_config_differs") == "1", what="a difference")
+        self.assertEqual(rows([b.ask("RESOURCE", "GET", "mine")])[0]["ttl_ms"], 9000)
+        self.assertTrue(any(b"mine" in line for line in b.ask("LATCHD", "DOCTOR")))
+
+    def test_a_resource_that_no_node_uses_is_retired_until_it_is_set_again(self):
+        text = ("stores: [{type: redis, address: '%s:%d'}]\n"
+                "resources: {retire_after: 1s}\n") % self.redis_.address
+        a = self.latchd("--node", "a", config=text)
+        b = self.latchd("--node", "b", config=text)
+        for name in ("held", "idle"):
+            self.assertEqual(a.ask("RESOURCE", "SET", name, "QUEUE", 7), b"OK")
+        wait_until(lambda: b.ask("RESOURCE", "GET", "held") is not None, what="them on b")
+        client = b.client()
+        token = self.lock(client, "held", "1", "KEEP", "PX", 3000)[0]
+        for node in (a, b):
+            wait_until(lambda node=node: is_retired(node, "idle"), deadline=20, what="its end")
+            self.assert_error(node.ask("LOCK", "idle", "1"), "ERR resource retired: ")
+            self.assertFalse(is_retired(node, "held"), "node b has a lock of it")
+        self.assertEqual(client.ask("UNLOCK", "held", "1", token), 1)
+        self.assertEqual(b.ask("RESOURCE", "SET", "idle"), b"OK")
+        for node in (a, b):
+            wait_until(lambda node=node: not isinstance(node.ask("LOCK", "idle", "1"), Error),
+                       what="it being in use again")
+        self.assertEqual(rows([a.ask("RESOURCE", "GET", "idle")])[0]["queue"], 7)
+
+    def test_a_lock_outlives_a_restart_of_redis_with_its_fence(self):
+        a = self.node(self.redis_, "a")
+        b = self.node(self.redis_, "b")
+        token, fence = self.lock(a.client(), "r", "1", "PX", 30000)[:2]
+        self.redis_.kill()
+        self.redis_.drop_dump()
+        self.redis_.restart()
+        a.wait_for_store()
+        b.wait_for_store()
+        self.assertIsNone(b.client().ask("LOCK", "r", "1"))
+        self.assertGreater(b.client().ask("RENEW", "r", "1", token), 0)
+        info = rows([b.ask("LOCKINFO", "r", "1")])[0]
+        self.assertEqual(info["fence"], fence)
+        later = self.lock(b.client(), "r", "2")
+        self.assertGreater(later[1] >> 32, fence >> 32)
+
+    def test_a_node_that_ends_leaves_the_fleet_and_its_locks_stay(self):
+        a = self.node(self.redis_, "a")
+        b = self.node(self.redis_, "b")
+        token, fence = self.lock(a.client(), "r", "1", "PX", 30000)[:2]
+        a.stop()
+        wait_until(lambda: [n["name"] for n in rows(b.ask("LATCHD", "NODES"))] == ["b"],
+                   what="the node having left")
+        self.assertIsNone(b.client().ask("LOCK", "r", "1"))
+        self.assertEqual(rows([b.ask("LOCKINFO", "r", "1")])[0]["fence"], fence)
+        self.assertEqual(b.client().ask("UNLOCK", "r", "1", token), 1)
+
+
+@needs("mariadbd")
+class OverRedisAndMySql(harness.Case):
+    """Three nodes; MySQL arbitrates."""
+
+    def setUp(self):
+        super().setUp()
+        self.redis_, self.mysql_ = self.redis(), self.mariadb()
+        self.fleet = Fleet(self, self.redis_, self.mysql_, gated=False)
+        self.fleet.wait_for_tier("redis", deadline=30)
+
+    def test_a_lock_and_its_fence_go_on_in_mysql_and_return(self):
+        a, b, c = self.fleet
+        heard = c.client()
+        heard.ask("SUBSCRIBE", "latchd:events:order")
+        token, fence = self.lock(a.client(), "order", "1", "PX", 30000)[:2]
+        self.assertGreater(b.client().ask("RENEW", "order", "1", token, "PX", 30000), 0)
+        a.kill()
+        self.redis_.kill()
+        self.fleet.wait_for_tier("mysql", [b, c], deadline=20)
+        self.assertIsNone(c.client().ask("LOCK", "order", "1"))
+        info = rows([c.ask("LOCKINFO", "order", "1")])[0]
+        self.assertEqual((info["fence"], info["tier"]), (fence, "mysql"))
+        self.assertGreater(c.client().ask("RENEW", "order", "1", token, "PX", 30000), 0)
+        status = Fleet.status(c)
+        self.assertEqual((status["state"], status["tier"]), ("degraded", "mysql"))
+        self.assertEqual(status["failovers"], 1)
+        # A node that is only lost is asked for a minute yet whether Redis is well again.
+        self.redis_.restart()
+        a.restart()
+        self.fleet.wait_for_tier("redis", deadline=30)
+        info = rows([b.ask("LOCKINFO", "order", "1")])[0]
+        self.assertEqual((info["fence"], info["tier"]), (fence, "redis"))
+        self.assertEqual(c.client().ask("UNLOCK", "order", "1", token), 1)
+        self.assertGreater(self.lock(b.client(), "order", "1")[1], fence)
+
+    def test_a_change_of_safety_begins_an_epoch_and_is_pending_for_a_while(self):
+        self.fleet.wait_for_strict("redis")
+        epoch = self.fleet.epoch()
+        a = self.fleet["a"]
+        token, fence = self.lock(a.client(), "order", "1", "PX", 30000)[:2]
+        self.assertEqual(a.ask("RESOURCE", "SET", "order", "SAFETY", "strict"), b"OK")
+        self.fleet.wait_for_epoch_above(epoch)
+        for node in self.fleet:
+            shown = wait_until(lambda node=node: next(
+                (row for row in rows([node.ask("RESOURCE", "GET", "order")])
+                 if row["safety"] == "strict"), None), what="the new setting")
+            self.assertIn("safety strict", shown["pending"])
+            self.assertIn("order", Fleet.status(node)["pending"])
+        self.fleet.wait_for_tier("redis", resource="order")
+        self.assertGreater(a.client().ask("RENEW", "order", "1", token), 0)
+        self.assertEqual(rows([a.ask("LOCKINFO", "order", "1")])[0]["fence"], fence)
+        self.assert_error(a.ask("LOCK", "order", "2", "KEEP", "ONCLOSE", "RELEASE"), "ERR")
+        self.assert_error(a.ask("RESOURCE", "DEL", "order"), "ERR it is strict")
+        self.assertEqual(a.ask("RESOURCE", "SET", "order", "SAFETY", "available"), b"OK")
+        self.fleet.wait_for_epoch_above(epoch + 1)
+        wait_until(lambda: rows([a.ask("RESOURCE", "GET", "order")])[0]["pending"] is None,
+                   what="nothing pending")
+
+    def test_the_shortest_retire_after_counts_for_all_nodes(self):
+        a, b, _ = self.fleet
+        self.assertEqual(a.ask("RESOURCE", "SET", "idle", "QUEUE", 7), b"OK")
+        self.fleet.add("d", resources="resources: {retire_after: 1s}\n")
+        wait_until(lambda: is_retired(b, "idle"), deadline=30, what="its end")
+        self.assert_error(b.ask("LOCK", "idle", "1"), "ERR resource retired: ")
+        self.assertEqual(b.ask("RESOURCE", "SET", "idle"), b"OK")
+        self.lock(b.client(), "idle", "1", "PX", 3000)
+
+    def test_an_operator_moves_the_locks_and_back(self):
+        a, b, _ = self.fleet
+        token, fence = self.lock(a.client(), "pay", "1", "PX", 30000)[:2] \
+            if self.fleet.wait_for_strict("redis") else (None, None)
+        self.assertNotIsInstance(a.ask("LATCHD", "FAILOVER", "mysql"), Error)
+        self.fleet.wait_for_tier("mysql", deadline=20)
+        self.assertEqual(rows([b.ask("LOCKINFO", "pay", "1")])[0]["fence"], fence)
+        self.assertNotIsInstance(b.ask("LATCHD", "FAILBACK"), Error)
+        self.fleet.wait_for_tier("redis", deadline=40)
+        self.assertGreater(b.client().ask("RENEW", "pay", "1", token), 0)
+        self.assert_error(a.ask("LATCHD", "FAILOVER", "nosuch"), "ERR no store")
+
+    def test_stores_and_nodes_are_shown(self):
+        a = self.fleet["a"]
+        stores = rows(a.ask("LATCHD", "STORES"))
+        self.assertEqual([(s["name"], s["state"]) for s in stores],
+                         [("redis", "serving"), ("mysql", "up")], json.dumps(stores))
+        nodes = wait_until(lambda: len(rows(a.ask("LATCHD", "NODES"))) == 3
+                           and rows(a.ask("LATCHD", "NODES")), what="all nodes known")
+        self.assertEqual({node["state"] for node in nodes}, {"alive"})
+        info = a.info("everything")
+        self.assertEqual((info["nodes"], info["authority_tier"]), ("3", "redis"))
+        self.assertEqual(info["latchd_state"], "ok", info["latchd_state_reason"])
+
+
+if __name__ == "__main__":
+    unittest.main()
