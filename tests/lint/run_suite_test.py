@@ -36,6 +36,13 @@ class All(unittest.TestCase):
     def test_skipped(self): self.skipTest("on purpose")
 """
 
+DIES = """
+import os, unittest
+class Dies(unittest.TestCase):
+    def test_good(self): pass
+    def test_dies(self): os._exit(0)
+"""
+
 LEAVES = """
 import harness, subprocess
 class Leaves(harness.Case):
@@ -48,13 +55,13 @@ class Leaves(harness.Case):
 
 
 class RunSuite(unittest.TestCase):
-    def run_text(self, text):
+    def run_text(self, text, *arguments):
         """Returns (exit code, {case: outcome}, what was printed)."""
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "some_test.py"
             path.write_text(text, encoding="utf-8")
             results = pathlib.Path(folder) / "some.xml"
-            done = subprocess.run([sys.executable, str(RUNNER), str(path),
+            done = subprocess.run([sys.executable, str(RUNNER), str(path), *arguments,
                                    f"--gtest_output=xml:{results}"],
                                   capture_output=True, text=True, timeout=60, check=False)
             cases = {}
@@ -69,6 +76,16 @@ class RunSuite(unittest.TestCase):
         self.assertEqual(cases, {
             "test_good": "passed", "test_bad": "failure", "test_broken": "failure",
             "test_part": "failure", "test_skipped": "skipped", "setUpClass": "failure"})
+
+    def test_cases_side_by_side_are_written_as_they_are_one_by_one(self):
+        code, cases, _ = self.run_text(MIXED, "--jobs", "3")
+        self.assertEqual(code, 1)
+        self.assertEqual(cases, self.run_text(MIXED)[1])
+        self.assertEqual(self.run_text(SKIPPED, "--jobs", "3")[0], 77)
+
+    def test_a_case_whose_process_dies_has_failed(self):
+        code, cases, _ = self.run_text(DIES, "--jobs", "2")
+        self.assertEqual((code, cases), (1, {"test_good": "passed", "test_dies": "failure"}))
 
     def test_a_suite_of_skipped_cases_is_skipped(self):
         self.assertEqual(self.run_text(SKIPPED)[0], 77)

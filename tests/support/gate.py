@@ -172,6 +172,19 @@ class Gate:
             for pair in list(self._pairs):
                 self._end(pair)
 
+    def cut(self):
+        """Nothing passes in either direction, as behind a pulled cable: bytes are lost without a
+        word, and new connections stay silent."""
+        self.drop(UP, DOWN)
+
+    def lead_to(self, target, ends_old=True):
+        """New connections lead to this (host, port), as when a name moved; those that are there
+        end, or go on to where they led."""
+        with self._change():
+            self.target = target
+            for pair in list(self._pairs) if ends_old else ():
+                self._end(pair)
+
     def close(self):
         with self._change():
             self._is_closed = True

@@ -12,35 +12,33 @@ use wait_until(). Tests may run side by side with others.
             self.assertEqual(latchd.client().ask("LOCK", "r", "1")[3], 1)
 
 Environment: LATCHD names the program; LATCHD_TEST_SEED repeats a run; LATCHD_TEST_FULL=1 asks for
-the long forms; LATCHD_TEST_SLOWNESS multiplies deadlines (sanitizers).
+the long forms; LATCHD_TEST_SLOWNESS multiplies deadlines (sanitizers); LATCHD_TEST_KEEP=1 keeps
+the folder, and so all logs, of a test that failed.
 """
 
-import ctypes
 import functools
 import os
 import pathlib
 import random
 import re
 import shutil
-import signal
-import socket
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
+import mariadb
+from program import (  # noqa: F401 (for the tests)
+    FULL, SLOWNESS, Program, Stalls, die_with_parent, free_port, wait_until)
 from resp_client import Client, Closed, Error, Push, Simple  # noqa: F401 (for the tests)
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FULL = os.environ.get("LATCHD_TEST_FULL", "") not in ("", "0")
-SLOWNESS = float(os.environ.get("LATCHD_TEST_SLOWNESS", "1"))
 SEED = int(os.environ.get("LATCHD_TEST_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 32)
+KEEPS = os.environ.get("LATCHD_TEST_KEEP", "") not in ("", "0")
 REDIS_SERVER = shutil.which("redis-server")
 REDIS_CLI = shutil.which("redis-cli")
 
 _REPORTS = re.compile(r"ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|: runtime error: ")
-_PR_SET_PDEATHSIG = 1
 
 
 def latchd_program():
@@ -49,133 +47,15 @@ def latchd_program():
     path = pathlib.Path(named) if named else ROOT / "build/test/src/app/latchd"
     if not path.is_file():
         raise unittest.SkipTest(f"no program {path}: LATCHD names it")
-    return str(path)
-
-
-def wait_until(predicate, deadline=10.0, what="the condition"):
-    """Returns the first true value of predicate(); fails after `deadline` seconds.
-
-    A refused connection counts as not yet."""
-    end = time.monotonic() + deadline * SLOWNESS
-    pause, last = 0.001, None
-    while True:
-        try:
-            last = predicate()
-            if last:
-                return last
-        except (ConnectionError, TimeoutError, FileNotFoundError) as error:
-            last = error
-        if time.monotonic() > end:
-            raise AssertionError(f"{what} did not come true in {deadline} s; last: {last!r}")
-        time.sleep(pause)
-        pause = min(pause * 1.5, 0.05)
-
-
-def free_port():
-    """A port that nobody listens on, below those that the kernel hands out for connections."""
-    while True:
-        port = random.SystemRandom().randrange(10_000, 30_000)
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-                return port
-            except OSError:
-                pass
-
-
-def _die_with_parent():
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-class Program:
-    """A process of a test; what it writes is in the file `log`, of all its starts."""
-
-    def __init__(self, name, folder):
-        self.name = name
-        self.folder = pathlib.Path(folder)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self.log = self.folder / "log"
-        self.process = None
-        self.started_at = 0  # where in the log the present start begins
-
-    def spawn(self, command, **options):
-        with open(self.log, "ab") as log:
-            self.started_at = log.tell()
-            self.process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder,
-                preexec_fn=_die_with_parent, **options)
-
-    @property
-    def pid(self):
-        return self.process.pid
-
-    def is_running(self):
-        return self.process is not None and self.process.poll() is None
-
-    def said(self):
-        """What it wrote since its present start."""
-        with open(self.log, "rb") as log:
-            log.seek(self.started_at)
-            return log.read().decode("utf-8", "backslashreplace")
-
-    def wait_for(self, pattern, deadline=10.0):
-        """Returns the match of the pattern in what it wrote since its start."""
-        def look():
-            match = re.search(pattern, self.said())
-            if match is None and not self.is_running():
-                raise AssertionError(f"{self.name} ended with {self.process.returncode} before it "
-                                     f"said {pattern!r}:\n{self.said()[-2000:]}")
-            return match
-        return wait_until(look, deadline, f"{self.name} saying {pattern!r}")
-
-    def signal(self, number):
-        os.kill(self.pid, number)
-
-    def freeze(self):
-        """Stops it (SIGSTOP); returns once it stands still."""
-        self.signal(signal.SIGSTOP)
-        wait_until(lambda: self._state() == "T", what=f"{self.name} standing still")
-
-    def thaw(self):
-        self.signal(signal.SIGCONT)
-
-    def _state(self):
-        stat = pathlib.Path(f"/proc/{self.pid}/stat").read_text(encoding="ascii")
-        return stat.rsplit(")", 1)[1].split()[0]
-
-    def rss_bytes(self):
-        status = pathlib.Path(f"/proc/{self.pid}/status").read_text(encoding="ascii")
-        return 1024 * int(re.search(r"VmRSS:\s+(\d+)", status).group(1))
-
-    def descriptors(self):
-        return len(os.listdir(f"/proc/{self.pid}/fd"))
-
-    def kill(self):
-        """kill -9; returns once it is gone."""
-        if self.is_running():
-            self.process.kill()
-        if self.process is not None:
-            self.process.wait()
-
-    def stop(self, deadline=10.0):
-        """SIGTERM; returns the exit code."""
-        if self.is_running():
-            self.process.terminate()
-        return self.wait(deadline)
-
-    def wait(self, deadline=10.0):
-        """Returns the exit code of a process that is about to end."""
-        try:
-            return self.process.wait(deadline * SLOWNESS)
-        except subprocess.TimeoutExpired:
-            raise AssertionError(f"{self.name} did not end in {deadline} s") from None
+    return str(path.resolve())
 
 
 class RedisServer(Program):
     """redis-server on a port of its own, without saving; `options` as in redis.conf."""
 
-    def __init__(self, folder, options):
+    def __init__(self, folder, options, environment=None):
         super().__init__("redis-server", folder)
+        self.environment = environment or {}
         self.port = free_port()
         self.password = options.get("requirepass", "")
         self.options = {"bind": "127.0.0.1", "save": "", "appendonly": "no", "daemonize": "no",
@@ -194,10 +74,7 @@ class RedisServer(Program):
     def start(self, keep_port=False):
         """Starts it, on another port when somebody took this one in between."""
         for _ in range(20):
-            command = [REDIS_SERVER, "--port", str(self.port)]
-            for name, value in self.options.items():
-                command += [f"--{name}", str(value)]
-            self.spawn(command)
+            self.begin_to_start()
             wait_until(lambda: "Ready to accept connections" in self.said()
                        or not self.is_running(), what="redis-server starting")
             if self.is_running():
@@ -207,6 +84,13 @@ class RedisServer(Program):
                 break
             self.port = free_port()
         raise AssertionError(f"redis-server ended:\n{self.said()[-2000:]}")
+
+    def begin_to_start(self):
+        """As start(), without waiting until it has loaded its dump."""
+        command = [REDIS_SERVER, "--port", str(self.port)]
+        for name, value in self.options.items():
+            command += [f"--{name}", *str(value).split(" ")]
+        self.spawn(command, env=dict(os.environ) | self.environment)
 
     def _check_it_is_ours(self):
         info = wait_until(lambda: self.info("server"), what="redis-server answering")
@@ -311,6 +195,18 @@ class Latchd(Program):
         self.clients.append(client)
         return client
 
+    def client_of_loop(self, loop, **options):
+        """A new connection to that event loop (from 1): the kernel chooses, so until it is one."""
+        for _ in range(200):
+            client = Client(self.address, **options)
+            if self.password is not None:
+                client.ask("AUTH", self.password)
+            if f" loop={loop} " in client.ask("CLIENT", "INFO").decode():
+                self.clients.append(client)
+                return client
+            client.close()
+        raise AssertionError(f"no connection of 200 came to loop {loop}")
+
     def ask(self, *words, **options):
         """One command on a connection of its own."""
         with Client(self.address) as client:
@@ -360,8 +256,14 @@ class Case(unittest.TestCase):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="latchd-test-"))
         self.seed = SEED
         self.random = random.Random(f"{SEED} {self.id()}")
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.addCleanup(self._remove_folder)
         self.addCleanup(self._end_all)
+
+    def _remove_folder(self):
+        if KEEPS and _has_failed(self):
+            print(f"\nkept: {self.folder}", file=sys.stderr)
+        else:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     def _end_all(self):
         """Ends everything; a latchd that SIGTERM doesn't end, or was reported, fails the test."""
@@ -402,12 +304,24 @@ class Case(unittest.TestCase):
     def _folder_of(self, kind):
         return self.folder / f"{kind}{len(self.programs)}"
 
-    def redis(self, **options):
+    def redis(self, environment=None, **options):
         """Starts a redis-server; options as in redis.conf with _ for -."""
         if REDIS_SERVER is None:
             self.skipTest("redis-server is not installed")
         options = {name.replace("_", "-"): value for name, value in options.items()}
-        return self.add(RedisServer(self._folder_of("redis"), options))
+        return self.add(RedisServer(self._folder_of("redis"), options, environment))
+
+    def mariadb(self, *options, environment=None, server_id=1):
+        """Starts a mariadbd; options are its arguments."""
+        return self.add(mariadb.MariaDb(self._folder_of("mariadb"), options, environment,
+                                        server_id))
+
+    def mariadb_replica(self, master, server_id=2):
+        """Starts a replica of a mariadbd that has --log-bin and --log-slave-updates."""
+        master.allow_replicas()
+        replica = self.add(master.copy_of(self._folder_of("mariadb"), server_id))
+        replica.follow(master)
+        return replica
 
     def latchd(self, *arguments, serves=True, **options):
         """Starts a latchd; with `serves`, returns once its store grants."""

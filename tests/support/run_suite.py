@@ -3,15 +3,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the unittest cases of files and writes them as GoogleTest does, so that each counts.
 
-    run_suite.py FILE... [-k PATTERN]... [--gtest_output=xml:RESULTS]
+    run_suite.py FILE... [-k PATTERN]... [--jobs N] [--gtest_output=xml:RESULTS]
 
-Meson adds the last argument (protocol: 'gtest'). Exits 77 when every case was skipped.
+Meson adds the last argument (protocol: 'gtest'). Exits 77 when every case was skipped. With --jobs
+so many cases run at a time, each in a process of its own: for cases that mostly wait.
 """
 
 import argparse
+import concurrent.futures
 import importlib.util
+import os
 import pathlib
+import subprocess
 import sys
+import tempfile
 import time
 import unittest
 import xml.etree.ElementTree
@@ -99,23 +104,75 @@ def load(paths, patterns):
     return suite
 
 
+def all_cases(suite):
+    for each in suite:
+        if isinstance(each, unittest.TestSuite):
+            yield from all_cases(each)
+        else:
+            yield each
+
+
+def run_alone(files, case):
+    """Runs one case in a process of its own; returns its rows for write_xml."""
+    group, name = type(case).__name__, case._testMethodName
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="latchd-case-") as folder:
+        path = pathlib.Path(folder) / "results.xml"
+        ran = subprocess.run(
+            [sys.executable, __file__, *map(str, files), "-k", f"*{case.id()}",
+             f"--gtest_output=xml:{path}"],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+            env=dict(os.environ) | {"LATCHD_TEST_SEED": str(harness.SEED)}, check=False)
+        rows = []
+        if path.is_file():
+            for row in xml.etree.ElementTree.parse(path).getroot().iter("testcase"):
+                outcome = {child.tag: child.text or "" for child in row}
+                rows.append([row.get("classname"), row.get("name"), float(row.get("time")), outcome])
+    if not rows or (ran.returncode not in (0, SKIPPED)
+                    and not any("failure" in row[3] for row in rows)):
+        rows.append([group, name, time.monotonic() - began,
+                     {"failure": f"its process ended with {ran.returncode}"}])
+    print(ran.stdout.strip(), flush=True)
+    return rows
+
+
+def run_side_by_side(files, suite, jobs):
+    """Returns (rows, whether all is well)."""
+    cases = list(all_cases(suite))
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        rows = [row for rows in pool.map(lambda case: run_alone(files, case), cases)
+                for row in rows]
+    bad = [row for row in rows if "failure" in row[3]]
+    for row in rows:
+        word = "FAILED" if row in bad else "skipped" if row[3] else "ok"
+        print(f"{row[0]}.{row[1]} ... {word} ({row[2]:.1f} s)")
+    print(f"{len(rows)} cases, {len(bad)} failed", flush=True)
+    return rows, not bad
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", type=lambda text: pathlib.Path(text).resolve(), nargs="+")
     parser.add_argument("-k", dest="patterns", action="append", metavar="PATTERN")
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--gtest_output", metavar="xml:FILE")
     args = parser.parse_args()
 
     print(f"seed: LATCHD_TEST_SEED={harness.SEED}", flush=True)
-    runner = unittest.TextTestRunner(stream=sys.stdout, verbosity=2, resultclass=Result)
-    result = runner.run(load(args.files, args.patterns))
+    suite = load(args.files, args.patterns)
+    if args.jobs > 1:
+        rows, is_good = run_side_by_side(args.files, suite, args.jobs)
+    else:
+        runner = unittest.TextTestRunner(stream=sys.stdout, verbosity=2, resultclass=Result)
+        result = runner.run(suite)
+        rows, is_good = result.cases, result.wasSuccessful()
     if args.gtest_output:
-        write_xml(result.cases, args.gtest_output.removeprefix("xml:"))
-    if not result.wasSuccessful():
+        write_xml(rows, args.gtest_output.removeprefix("xml:"))
+    if not is_good:
         sys.exit(1)
-    if not result.cases:
+    if not rows:
         sys.exit("no case was found")
-    sys.exit(SKIPPED if len(result.skipped) == len(result.cases) else 0)
+    sys.exit(SKIPPED if all("skipped" in row[3] for row in rows) else 0)
 
 
 if __name__ == "__main__":

@@ -14,13 +14,15 @@ core::NodeOptions Member::options() const {
     core::NodeOptions options;
     options.name = name;
     options.incarnation = std::hash<std::string_view>{}(name.view()) & 0xffffff;
+    options.tiers = tiers_;
     options.debug_notices = true;
     return options;
 }
 
-Member::Member(World& world, std::string node_name)
+Member::Member(World& world, std::string node_name, std::vector<std::string> tiers)
     : name(std::move(node_name)),
       world_(world),
+      tiers_(std::move(tiers)),
       names_(name.str() + "-"),
       node(options(), registry, names_) {}
 
@@ -66,6 +68,14 @@ void Member::carry_out(core::Actions& actions) {
             happened.push_back(*event);
         } else if (auto* const notice = std::get_if<core::Notice>(&action)) {
             notices.push_back(*notice);
+        } else if (auto* const given = std::get_if<core::ClaimsGiven>(&action)) {
+            claims.push_back(std::move(*given));
+        } else if (auto* const given_uses = std::get_if<core::UsesGiven>(&action)) {
+            uses.push_back(std::move(*given_uses));
+        } else if (auto* const what = std::get_if<core::Asserted>(&action)) {
+            asserted.push_back(what->epoch);
+        } else if (auto* const wish = std::get_if<core::StrictAsked>(&action)) {
+            asked.push_back(std::move(*wish));
         } else {
             drained = true;
         }
@@ -92,6 +102,18 @@ void Member::open(std::string tier, Duration margin, bool kill_works) {
     feed(core::StoreOpened{std::move(tier), world_.table.epoch(), shared, margin, kill_works});
 }
 
+core::Claims Member::hand_over(Epoch epoch) {
+    feed(core::ClaimsWanted{epoch});
+    queue_.clear();
+    return claims.back().claims;
+}
+
+void Member::open_carried(std::string tier) {
+    core::StoreOpened opened{std::move(tier), world_.table.epoch(), true, {}, true};
+    opened.carried = true;
+    feed(std::move(opened));
+}
+
 void Member::close(std::string reason, bool settling) {
     feed(core::StoreClosed{std::move(reason), settling});
 }
@@ -112,16 +134,35 @@ void Member::break_off(core::Failure failure, const std::string& text) {
     for (const auto& [id, operation] : broken) feed(core::StoreFailed{id, failure, text});
 }
 
+void Member::answer_late(core::Reply reply) {
+    const core::OperationId id = queue_.front().first;
+    queue_.pop_front();
+    feed(core::StoreReplied{id, {std::move(reply), std::nullopt, {}, 0}});
+}
+
 std::optional<core::Outcome> Member::outcome(const core::Ticket& ticket) const {
     const auto it = outcomes_.find({static_cast<std::uint64_t>(ticket.client), ticket.slot});
     if (it == outcomes_.end()) return std::nullopt;
     return it->second;
 }
 
-World::World(int nodes) {
+void World::load(Epoch epoch, const core::Claims& claims) {
+    table = core::Table(epoch);
+    for (const core::GrantRecord& record : claims.records) {
+        EXPECT_EQ(table.apply(now, core::Restore{record, true}).reply.status,
+                  core::Status::restored);
+    }
+    for (const core::CancelledRequest& cancelled : claims.cancelled) {
+        core::Cancel bar{cancelled.key, cancelled.request, NodeName{}, cancelled.left};
+        static_cast<void>(table.apply(now, bar));
+    }
+    static_cast<void>(table.take_told());
+}
+
+World::World(int nodes, const std::vector<std::string>& tiers) {
     for (int i = 0; i < nodes; ++i) {
         members.push_back(
-            std::make_unique<Member>(*this, std::string(1, static_cast<char>('a' + i))));
+            std::make_unique<Member>(*this, std::string(1, static_cast<char>('a' + i)), tiers));
         members.back()->open();
     }
 }

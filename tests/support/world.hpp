@@ -37,18 +37,24 @@ class World;
 
 class Member {
 public:
-    Member(World& world, std::string name);
+    Member(World& world, std::string name, std::vector<std::string> tiers = {});
 
     core::Ticket send(std::uint64_t client, core::ClientCommand command);
     void feed(core::Event event);
 
     void open(std::string tier = "redis", Duration margin = {}, bool kill_works = true);
     void close(std::string reason = "down", bool settling = false);
+    // A new epoch begins: its claims. What is under way is never answered.
+    core::Claims hand_over(Epoch epoch);
+    // The table, which is loaded with the claims already, opens.
+    void open_carried(std::string tier = "redis");
     // What was frozen reaches the store and is answered.
     void thaw();
     // The connection breaks: what is under way is in doubt, or whatever `failure` says.
     void break_off(core::Failure failure = core::Failure::in_doubt,
                    const std::string& text = "reset");
+    // The first that is under way is answered so.
+    void answer_late(core::Reply reply);
 
     [[nodiscard]] std::optional<core::Outcome> outcome(const core::Ticket& ticket) const;
     [[nodiscard]] std::size_t under_way() const noexcept { return queue_.size(); }
@@ -69,10 +75,15 @@ public:
     std::vector<core::Notice> notices;
     std::map<LockKey, core::GrantRecord> journal;
     std::vector<core::Operation> submitted;
+    std::vector<core::ClaimsGiven> claims;
+    std::vector<core::UsesGiven> uses;
+    std::vector<Epoch> asserted;
+    std::vector<core::StrictAsked> asked;
     bool drained = false;
 
 private:
     World& world_;
+    std::vector<std::string> tiers_;
     CountingNames names_;
     std::map<std::pair<std::uint64_t, std::uint64_t>, core::Outcome> outcomes_;
     std::deque<std::pair<core::OperationId, core::Operation>> queue_;
@@ -91,12 +102,14 @@ private:
 
 class World {
 public:
-    explicit World(int nodes = 1);
+    explicit World(int nodes = 1, const std::vector<std::string>& tiers = {});
 
     // Time passes; every deadline of every node is met on its way.
     void advance(Duration by);
     [[nodiscard]] Member& at(std::size_t index) { return *members[index]; }
     void tell(const std::vector<core::Table::Told>& told);
+    // A new table of this epoch, with the claims in it as a fleet loads them.
+    void load(Epoch epoch, const core::Claims& claims);
 
     Time now{std::chrono::hours(1)};
     core::Table table{100};

@@ -1,0 +1,172 @@
+# SPDX-FileCopyrightText: 2026 The latchd authors
+# SPDX-License-Identifier: Apache-2.0
+"""A process of a test, a port for it, and waiting with a deadline. Tests import it from harness."""
+
+import ctypes
+import os
+import pathlib
+import random
+import re
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+FULL = os.environ.get("LATCHD_TEST_FULL", "") not in ("", "0")
+SLOWNESS = float(os.environ.get("LATCHD_TEST_SLOWNESS", "1"))
+_PR_SET_PDEATHSIG = 1
+
+
+def wait_until(predicate, deadline=10.0, what="the condition"):
+    """Returns the first true value of predicate(); fails after `deadline` seconds.
+
+    A refused connection counts as not yet."""
+    end = time.monotonic() + deadline * SLOWNESS
+    pause, last = 0.001, None
+    while True:
+        try:
+            last = predicate()
+            if last:
+                return last
+        except (ConnectionError, TimeoutError, FileNotFoundError) as error:
+            last = error
+        if time.monotonic() > end:
+            raise AssertionError(f"{what} did not come true in {deadline} s; last: {last!r}")
+        time.sleep(pause)  # between two looks
+        pause = min(pause * 1.5, 0.05)
+
+
+class Stalls:
+    """How long this test has been kept from running since it was entered, as far as a thread that
+    sleeps and looks at the clock can see: what a test that measures time may add to its limit on a
+    machine that has other things to do."""
+
+    STEP = 0.005
+
+    def __init__(self):
+        self.seconds = 0.0
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._measure, daemon=True)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._over.set()
+        self._thread.join()
+
+    def _measure(self):
+        looked = time.monotonic()
+        while not self._over.wait(self.STEP):
+            now = time.monotonic()
+            self.seconds += max(0.0, now - looked - self.STEP)
+            looked = now
+
+
+def free_port():
+    """A port that nobody listens on, below those that the kernel hands out for connections."""
+    while True:
+        port = random.SystemRandom().randrange(10_000, 30_000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                pass
+
+
+def die_with_parent():
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class Program:
+    """A process of a test; what it writes is in the file `log`, of all its starts."""
+
+    def __init__(self, name, folder):
+        self.name = name
+        self.folder = pathlib.Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.log = self.folder / "log"
+        self.process = None
+        self.frozen_at = 0.0
+        self.started_at = 0  # where in the log the present start begins
+
+    def spawn(self, command, **options):
+        with open(self.log, "ab") as log:
+            self.started_at = log.tell()
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder,
+                preexec_fn=die_with_parent, **options)
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def is_running(self):
+        return self.process is not None and self.process.poll() is None
+
+    def said(self):
+        """What it wrote since its present start."""
+        with open(self.log, "rb") as log:
+            log.seek(self.started_at)
+            return log.read().decode("utf-8", "backslashreplace")
+
+    def wait_for(self, pattern, deadline=10.0):
+        """Returns the match of the pattern in what it wrote since its start."""
+        def look():
+            match = re.search(pattern, self.said())
+            if match is None and not self.is_running():
+                raise AssertionError(f"{self.name} ended with {self.process.returncode} before it "
+                                     f"said {pattern!r}:\n{self.said()[-2000:]}")
+            return match
+        return wait_until(look, deadline, f"{self.name} saying {pattern!r}")
+
+    def signal(self, number):
+        os.kill(self.pid, number)
+
+    def freeze(self):
+        """Stops it (SIGSTOP); returns once it stands still."""
+        self.signal(signal.SIGSTOP)
+        wait_until(lambda: self.state() == "T", what=f"{self.name} standing still")
+        self.frozen_at = time.monotonic()
+
+    def thaw(self):
+        self.signal(signal.SIGCONT)
+
+    def wait_until_frozen_for(self, seconds):
+        """Returns so long after freeze(): the only thing to wait for is the time."""
+        time.sleep(max(0.0, self.frozen_at + seconds - time.monotonic()))
+
+    def state(self):
+        """As ps shows it: T is stopped."""
+        stat = pathlib.Path(f"/proc/{self.pid}/stat").read_text(encoding="ascii")
+        return stat.rsplit(")", 1)[1].split()[0]
+
+    def rss_bytes(self):
+        status = pathlib.Path(f"/proc/{self.pid}/status").read_text(encoding="ascii")
+        return 1024 * int(re.search(r"VmRSS:\s+(\d+)", status).group(1))
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.pid}/fd"))
+
+    def kill(self):
+        """kill -9; returns once it is gone."""
+        if self.is_running():
+            self.process.kill()
+        if self.process is not None:
+            self.process.wait()
+
+    def stop(self, deadline=10.0):
+        """SIGTERM; returns the exit code."""
+        if self.is_running():
+            self.process.terminate()
+        return self.wait(deadline)
+
+    def wait(self, deadline=10.0):
+        """Returns the exit code of a process that is about to end."""
+        try:
+            return self.process.wait(deadline * SLOWNESS)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"{self.name} did not end in {deadline} s") from None
