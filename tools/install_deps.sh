@@ -7,7 +7,8 @@
 #
 #   tools/install_deps.sh run     to build and serve (tools/run)
 #   tools/install_deps.sh test    the same and what the suites need (tools/test), the default
-#   tools/install_deps.sh ci      the same and clang for the sanitizers and fuzzers (.ci/run)
+#   tools/install_deps.sh bench   the same and what latchd is compared with (tools/bench)
+#   tools/install_deps.sh ci      as test, and clang for the sanitizers and fuzzers (.ci/run)
 set -euo pipefail
 
 run_packages=(
@@ -18,10 +19,12 @@ run_packages=(
     "python3:embeds the Lua scripts"
     "libboost1.81-dev:Asio (network), Beast, JSON; headers only"
     "libhiredis-dev:parses RESP"
+    "libmariadb-dev:speaks to MySQL and MariaDB"
     "libyaml-cpp-dev:reads the configuration"
     "libspdlog-dev:logs"
     "libcli11-dev:reads the command line"
-    "libssl-dev:digests and random bytes"
+    "libssl-dev:digests, random bytes, errors of TLS"
+    "libjemalloc-dev:allocates memory, as redis-server's does"
     "libsystemd-dev:readiness and watchdog under systemd"
     "redis-tools:redis-cli, to take a lock by hand"
 )
@@ -31,7 +34,13 @@ test_packages=(
     "libgtest-dev:GoogleTest"
     "libgmock-dev:GoogleMock"
     "redis-server:the store that integration tests start for themselves"
+    "mariadb-server:the same for the MySQL store"
     "python3-redis:a stock client that integration tests use"
+    "spin:searches the model of the authority (docs/authority.pml)"
+)
+bench_packages=(
+    "nutcracker:twemproxy, which passes commands on to Redis as latchd does"
+    "linux-perf:where the time goes (tools/bench --profile)"
 )
 ci_packages=(
     "clang-14:second compiler, ThreadSanitizer, libFuzzer"
@@ -44,8 +53,9 @@ say() { printf '%s\n' "install_deps: $*" >&2; }
 case "${1:-test}" in
     run) wanted=("${run_packages[@]}") ;;
     test) wanted=("${run_packages[@]}" "${test_packages[@]}") ;;
+    bench) wanted=("${run_packages[@]}" "${test_packages[@]}" "${bench_packages[@]}") ;;
     ci) wanted=("${run_packages[@]}" "${test_packages[@]}" "${ci_packages[@]}") ;;
-    *) say "usage: tools/install_deps.sh [run|test|ci]"; exit 2 ;;
+    *) say "usage: tools/install_deps.sh [run|test|bench|ci]"; exit 2 ;;
 esac
 
 if [[ -n "${LATCHD_SKIP_INSTALL:-}" ]]; then
