@@ -184,6 +184,9 @@ void Oracle::check_fence(Member& member, const Exchange& exchange, const core::G
             }
         }
     }
+    const auto belief = beliefs_.find(grant.token);
+    // It came by the same REQ through another node and was released: this answer is only late.
+    if (belief != beliefs_.end() && belief->second.was_let_go) return;
     Received& last = received_[lock.key];
     const auto disturbed = disturbed_.find(lock.key);
     const bool may_fall = disturbed != disturbed_.end() && now() - disturbed->second < seconds(8);

@@ -141,6 +141,11 @@ void Fleet::Impl::follow_clock(Time sent, Time received) {
             if (off > behind_min) doubt_.inherits(long_after());  // of the journal
         }
     }
+    if (verdict == Verdict::strayed && !options_.outlives) {
+        // Nothing but the second reading tells whether it was stepped, and until then a node that
+        // starts takes the clock as it is. Where there is another store, it is to be asked, too.
+        next_read_ = std::min(next_read_, received + options_.read_settling);
+    }
     if (verdict == Verdict::jumped) arbiter_jumped_ = true;
     if (verdict == Verdict::jumped && omits(Rule::rebase_only_settling)) {
         arbiter_clock_.rebase();

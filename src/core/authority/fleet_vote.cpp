@@ -69,14 +69,14 @@ void Fleet::Impl::vote() {
                           view_.record->placement.state == RecordState::open;
     if (!can_vote) return;
     const std::optional<TierIndex> current = index_of(open_->placement.store);
-    if (wish_ && wish_->after == open_->placement.since_epoch) {
+    const auto has_wish = [this] { return wish_ && wish_->after == open_->placement.since_epoch; };
+    if (arbiter_jumped_ && !has_wish()) {
+        wish_ = Wish{open_->placement.since_epoch, "the arbiter's clock moved"};
+    }
+    if (has_wish()) {
         const auto target = current && is_usable(*current) ? current : best_but(current);
         if (!target) return;
         (void)begin({.tier = *target, .reason = wish_->reason});
-        return;
-    }
-    if (arbiter_jumped_) {
-        wish_ = Wish{open_->placement.since_epoch, "the arbiter's clock moved"};
         return;
     }
     if (vote_command()) return;

@@ -41,6 +41,7 @@ public:
     void refused(Request& request, const Reply& reply);
     void ask(Request& request, bool join_only);
     Acquire make_acquire(Request& request, bool join_only);
+    void begin_again(Request& request);
     void ask_failed(Request& request, Failure failure, const std::string& text);
     void time_out(Request& request);
     void undo(Request& request);

@@ -155,6 +155,15 @@ Acquire Node::Impl::make_acquire(Request& request, bool join_only) {
     return wish;
 }
 
+// What its attempt may have got, or may get yet, is undone; the next one is another attempt. Under
+// another token: until it is undone the first may be in another store than the second, and a RENEW
+// of one would be a RENEW of both.
+void Node::Impl::begin_again(Request& request) {
+    undo(request);
+    request.attempt = {};
+    request.token = Token(names_.draw());
+}
+
 // Sends its Acquire, as far as it is allowed now; else it waits for resume().
 void Node::Impl::ask(Request& request, bool join_only) {
     const Allowed most = allowed(request);
@@ -220,10 +229,12 @@ void Node::Impl::granted(Request& request, Reply& reply, Time sent) {
                  "the tier is " + request.tier + ", not " + too_little);
             request.given_up = true;
         }
-        undo(request);
-        if (!late) return drop(request);
+        if (!late) {
+            undo(request);
+            return drop(request);
+        }
         // Its own lease was over before it could be told. Another attempt, if there is time.
-        request.attempt = {};
+        begin_again(request);
         request.stage = Request::Stage::idle;
         if (request.queued) return settle(lock);
         fail(request.command.ticket,

@@ -280,8 +280,7 @@ void Node::Impl::resume() {
         if (again && (!kill_works_ || request->is_local != fleet_local_)) {
             // The first copy may come yet, even behind an UNLOCK of what the second one gets (or
             // it is in another store): it is barred, and the second is another attempt.
-            undo(*request);
-            request->attempt = {};
+            begin_again(*request);
         }
         if (again || !request->queued) {
             ask(*request, false);

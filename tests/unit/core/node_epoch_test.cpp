@@ -509,5 +509,23 @@ TEST_F(NodeLocal, a_doubtful_lock_of_the_shared_store_is_another_attempt_here) {
     EXPECT_EQ(a.node.counts().held, 1u);
 }
 
+// Simulator, seed 4852: the LOCK that was in doubt took place when the shared store thawed, the host's
+// own table had granted it meanwhile, and the same token was renewed in both.
+TEST_F(NodeLocal, what_a_doubtful_lock_left_behind_is_not_renewed_by_the_grant_here) {
+    a.link = Link::lose_answers;
+    const auto ticket = a.send(1, lock());
+    a.break_off();
+    a.link = Link::instant;
+    isolate();
+    const auto here = granted(a.outcome(ticket));
+    const auto renewed =
+        shared.apply(world.now, core::Renew{key(), here.token, NodeName("b"), {}, false});
+    EXPECT_EQ(renewed.reply.status, core::Status::held_by_other);
+    return_to(std::move(shared));
+    EXPECT_EQ(got(a, a.send(1, renew(here.token.str()))), "10000");
+    EXPECT_EQ(got(a, a.send(1, unlock(here.token.str()))), "1");
+    EXPECT_EQ(world.table.size(), 0u);
+}
+
 }  // namespace
 }  // namespace latchd::test

@@ -70,5 +70,24 @@ TEST_F(FleetClock, who_saw_no_step_says_that_the_others_stood_still) {
     EXPECT_EQ(refenced(), 3u);
 }
 
+// Simulator, seed 2152: a node that started meanwhile took the clock as it was, and granted what
+// another had. The reads are 500 ms apart.
+TEST(FleetClockAlone, a_step_of_redis_about_itself_is_an_epoch_at_once) {
+    FleetWorld world;
+    world.arbiter.identity = world.cache().identity;
+    for (const char* name : {"a", "b"}) {
+        world.add(name, [](FleetOptions& options) {
+            options.tiers = {{"cache", "redis", {}, true}, {"sql", "mysql", {}}};
+            options.outlives = false;
+        });
+    }
+    world.sql().is_up = false;
+    ASSERT_TRUE(world.all_serve("redis", seconds(2)));
+    world.run(seconds(3));
+    const Epoch first = world.record().epoch;
+    world.arbiter_ahead = world.cache().clock_ahead = seconds(3);
+    EXPECT_TRUE(world.run_until([&] { return world.record().epoch > first; }, milliseconds(620)));
+}
+
 }  // namespace
 }  // namespace latchd::core::authority
