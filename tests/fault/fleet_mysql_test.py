@@ -98,7 +98,8 @@ class MySqlOfAFleet(FleetCase):
         self.start_fleet(available_max="2s")
         epoch = self.fleet.epoch()
         b, c = self.fleet["b"], self.fleet["c"]
-        with self.under_load(held=0) as crowd:
+        # Of the available resource alone: a LOCK of a strict one waits in vain meanwhile.
+        with self.under_load(held=0, resources=["order"]) as crowd:
             self.mysql_.kill()
             self.fleet.wait_for_tier("redis?")
             end = time.monotonic() + VIEW_LEASE + 14  # the notes of one moment are over by then
