@@ -135,10 +135,10 @@ std::string format_state(const State& state) {
     text.append("\nlocal-fence-floor ").append(std::to_string(state.local_fence_floor));
     text.append("\nauthority ").append(escaped(state.authority)).append("\n");
     if (state.incarnation != 0) {
-        text.append("incarnation ").append(std::to_string(state.incarnation));
-        text.append("\nboot ").append(escaped(state.boot));
-        text.append("\njournal ").append(state.has_journal ? "yes" : "no").append("\n");
+        text.append("incarnation ").append(std::to_string(state.incarnation)).append("\n");
     }
+    if (!state.boot.empty()) text.append("boot ").append(escaped(state.boot)).append("\n");
+    if (state.has_journal) text.append("journal yes\n");
     if (state.arbiter_clock_us) {
         text.append("arbiter-clock ").append(std::to_string(*state.arbiter_clock_us)).append("\n");
     }

@@ -14,6 +14,8 @@ namespace latchd::core::authority {
 namespace {
 
 constexpr Duration rest_after_failure = std::chrono::milliseconds(100);
+// Of the 2 s in which every command is answered.
+constexpr Duration command_max = std::chrono::milliseconds(1500);
 
 }  // namespace
 
@@ -119,6 +121,7 @@ void Fleet::Impl::on(ArbiterAnswered&& event) {
         case Purpose::uses:
             return uses_noted(done, use_period);
         case Purpose::leave:
+            if (done && leaving_ && !leaving_->empty()) leaving_->pop_front();
             return leave_on();
         case Purpose::read:
         case Purpose::beat:
@@ -181,6 +184,7 @@ void Fleet::Impl::on(TimeCame&&) {}
 void Fleet::Impl::go_on() {
     if (is_gone_) return;
     if (leaving_) return leave_on();
+    expire_command();
     consider_local();
     consider_kept();
     if (view_.record) {
@@ -223,6 +227,7 @@ std::optional<Time> Fleet::Impl::next_deadline() const noexcept {
     if (now() < work_after_) by(work_after_);
     if (settling_ && !settling_->acked && doubt_.awaits_witness(now())) by(*doubt_.waits_until());
     if (now() < lease_end_) by(lease_end_);
+    if (command_) by(std::max(command_due_, now()));
     if (may_note_uses()) by(std::max(collect_at_, now()));
     if (leaves_notes()) by(std::max(next_note_, now()));
     if (open_ && now() < open_->strict_from) by(open_->strict_from);
@@ -282,7 +287,22 @@ void Fleet::Impl::on(Command&& event) {
         return;
     }
     command_ = std::move(event);
+    command_due_ = now() + command_max;
     next_read_ = now();
+}
+
+// Whoever asked is not kept waiting, and what they were told did not happen does not happen later.
+void Fleet::Impl::expire_command() {
+    if (!command_ || now() < command_due_) return;
+    const std::string why =
+        !arbiter_error_.empty() ? "the arbiter: " + arbiter_error_ : "the arbiter does not answer";
+    act(Commanded{command_->id,
+                  false,
+                  command_proposed_
+                      ? why + "; whether the epoch begins is not known: see LATCHD STATUS"
+                  : open_ ? "nothing was done: " + why
+                          : "nothing was done: " + closed_for_});
+    command_.reset();
 }
 
 void Fleet::Impl::on(LeaveWanted&& event) {
@@ -303,9 +323,8 @@ void Fleet::Impl::leave_on() {
     if (work_ || leaving_->empty()) return;
     Leave call;
     call.incarnation = options_.incarnation;
-    call.claims = std::move(leaving_->front());
-    leaving_->pop_front();
-    call.is_last = leaving_->empty();
+    call.claims = leaving_->front();  // it goes once it has arrived
+    call.is_last = leaving_->size() == 1;
     (void)ask(work_, Purpose::leave, std::move(call));
 }
 

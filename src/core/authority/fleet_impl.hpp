@@ -46,6 +46,8 @@ private:
     CallId ask(std::optional<Asked>& lane, Purpose purpose, ArbiterCall&& call);
     void beat();
     void leave_on();
+    void expire_command();
+    void take_read();
     void notice(Notice::Level level, const char* event, std::string text);
     [[nodiscard]] NodeRow make_row();
 
@@ -250,6 +252,7 @@ private:
     std::optional<Wish> wish_;
     std::optional<Nonce> own_proposal_;
     std::optional<Command> command_;
+    Time command_due_{};
     bool command_proposed_ = false;
     bool had_no_record_ = false;
 

@@ -63,7 +63,8 @@ struct FleetParts {
     struct Gathered {
         Time at{};
         Claims claims;
-        Incarnation from = 0;  // who handed them over; 0: read from the former tier
+        Incarnation from = 0;   // who handed them over; 0: read from the former tier
+        bool has_left = false;  // with them, as a leaver does
     };
     // From the first sight of a settling epoch to its opening.
     struct Settling {

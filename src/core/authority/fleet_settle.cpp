@@ -242,7 +242,7 @@ void Fleet::Impl::gather(std::vector<HandedOver>&& all, StoreMs shown, Time sent
             passed = std::max(passed - passed / 256 - clock_doubt, Duration::zero());
         }
         age(given.claims, passed);
-        opening_.claims.push_back({now(), std::move(given.claims), given.from});
+        opening_.claims.push_back({now(), std::move(given.claims), given.from, given.epoch == 0});
     }
 }
 
@@ -263,8 +263,7 @@ void Fleet::Impl::fetched_all(const View& view) {
     note_unsure(view);
     // Its own rows tell what the missing granted, and what those left behind who are gone.
     if (settling_->read) {
-        opening_.claims.push_back(*settling_->read);
-        opening_.missing.clear();
+        take_read();
     } else {
         if (read_former()) return;
         if (!opening_.missing.empty()) wait_out(granted);
@@ -317,6 +316,16 @@ bool Fleet::Impl::is_readable(TierIndex tier) const {
     return !is_other(tier, *last_open_) && is_marked(tier, *last_open_);
 }
 
+// All that lives is in what was read: nobody is missing, and what a leaver handed over and is not
+// there was released since, by whom nobody may remember any more.
+void Fleet::Impl::take_read() {
+    for (Gathered& gathered : opening_.claims) {
+        if (gathered.has_left) gathered.claims.records.clear();
+    }
+    opening_.claims.push_back(*settling_->read);
+    opening_.missing.clear();
+}
+
 void Fleet::Impl::on(TierRead&& event) {
     const bool is_awaited =
         opening_.stage == Opening::Stage::reading && opening_.id == event.id && settling_;
@@ -328,8 +337,7 @@ void Fleet::Impl::on(TierRead&& event) {
             record.left = std::min(record.left, view_.record->basis.ttl_max);
         }
         settling_->read = Gathered{now(), std::move(event.claims), 0};
-        opening_.claims.push_back(*settling_->read);
-        opening_.missing.clear();
+        take_read();
         act(TierLook{event.tier});
     } else {
         Duration granted{};

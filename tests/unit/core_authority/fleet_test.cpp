@@ -278,6 +278,22 @@ TEST_F(FleetOfThree, an_operator_moves_the_locks) {
     EXPECT_EQ(world.node(1).commanded[1].text, "no store is called nowhere");
 }
 
+TEST_F(FleetOfThree, an_operator_is_answered_while_the_arbiter_is_away_and_nothing_happens_later) {
+    FakeNode& node = world.node(1);
+    world.arbiter_is_up = false;
+    world.tell(node, Command{7, "sql", false, "maintenance"});
+    ASSERT_TRUE(world.run_until([&] { return !node.commanded.empty(); }, milliseconds(1600)));
+    EXPECT_FALSE(node.commanded[0].done);
+    EXPECT_TRUE(node.commanded[0].text.starts_with("nothing was done: the arbiter"))
+        << node.commanded[0].text;
+    world.arbiter_is_up = true;
+    ASSERT_TRUE(world.all_serve("redis", seconds(3)));
+    world.run(seconds(3));
+    EXPECT_EQ(world.record().epoch, first);
+    world.tell(node, Command{8, "sql", false, "maintenance"});
+    EXPECT_TRUE(world.all_serve("mysql", seconds(2)));
+}
+
 // Or maintenance would have to be quicker than the next record read.
 TEST_F(FleetOfThree, where_an_operator_moved_the_locks_they_stay_for_the_hold_down) {
     world.run(seconds(60));
@@ -307,11 +323,31 @@ TEST_F(FleetOfThree, a_leaver_is_not_waited_for) {
     world.tell(leaver, LeaveWanted{{{record_of("3", make_fence(first, 4))}, {}, {}}});
     world.run(milliseconds(100));
     EXPECT_TRUE(leaver.is_gone);
+    EXPECT_TRUE(leaver.is_handed_over);
     leaver.is_alive = false;
     world.cache().is_up = false;
     ASSERT_TRUE(world.all_serve("mysql", milliseconds(1500)));
     ASSERT_EQ(world.sql().loaded.records.size(), 1u);
     EXPECT_TRUE(world.record().placement.missing.empty());
+}
+
+TEST_F(FleetOfThree, a_leaver_whose_locks_did_not_arrive_knows_it) {
+    FakeNode& leaver = world.node(2);
+    world.arbiter_is_up = false;
+    world.tell(leaver, LeaveWanted{{{record_of("3", make_fence(first, 4))}, {}, {}}});
+    ASSERT_TRUE(world.run_until([&] { return leaver.is_gone; }, seconds(5)));
+    EXPECT_FALSE(leaver.is_handed_over);
+}
+
+// Whoever released it may be gone without a word, too.
+TEST_F(FleetOfThree, what_a_leaver_held_and_the_former_store_lacks_was_released) {
+    FakeNode& leaver = world.node(2);
+    world.tell(leaver, LeaveWanted{{{record_of("3", make_fence(first, 4))}, {}, {}}});
+    world.run(milliseconds(100));
+    leaver.is_alive = false;
+    world.tell(world.node(0), Command{1, "sql", false, "x"});
+    ASSERT_TRUE(world.all_serve("mysql", seconds(3)));
+    EXPECT_TRUE(world.sql().loaded.records.empty());
 }
 
 // Its locks are in the store that was opened since; and if that one dies, too, nobody else has
@@ -330,8 +366,7 @@ TEST_F(FleetOfThree, what_a_leaver_held_outlives_a_second_store) {
     world.cache().marker.reset();
     world.cache().identity.run_id = "redis-2";
     world.run(seconds(6));
-    world.sql().loaded = {};  // and can't be read
-    world.sql().identity.run_id = "sql-2";
+    world.sql().refuses_to_be_read = true;
     world.tell(world.node(0), Command{1, "cache", false, "x"});
     ASSERT_TRUE(world.all_serve("redis", seconds(3)));
     ASSERT_EQ(world.cache().loaded.records.size(), 1u);

@@ -32,6 +32,7 @@ struct FakeTier {
     Identity identity;
     bool is_up = true;
     bool refuses_to_open = false;
+    bool refuses_to_be_read = false;
     std::optional<Marker> marker{};
     Claims loaded{};
     Duration clock_ahead{};
@@ -71,6 +72,7 @@ struct FakeNode {
     std::vector<Notice> notices;
     Known saved;
     bool is_gone = false;
+    bool is_handed_over = false;  // as it left
 };
 
 class FleetWorld {
@@ -265,7 +267,8 @@ private:
     }
     void act(FakeNode& node, TierCloseAndRead& action) {
         FakeTier& tier = tiers_[action.tier];
-        TierRead read{action.tier, action.id, reaches(node, action.tier), {}};
+        const bool can_read = reaches(node, action.tier) && !tier.refuses_to_be_read;
+        TierRead read{action.tier, action.id, can_read, {}};
         if (read.done) {
             node.inbox.push_back(TierProbed{action.tier, now_, now_, clock(tier.clock_ahead)});
             read.claims = tier.loaded;
@@ -322,7 +325,10 @@ private:
         for (const auto& [name, settings] : action.resources) node.registry[name.str()] = settings;
     }
     void act(FakeNode& node, Commanded& action) { node.commanded.push_back(action); }
-    void act(FakeNode& node, Gone&) { node.is_gone = true; }
+    void act(FakeNode& node, Gone& action) {
+        node.is_gone = true;
+        node.is_handed_over = action.done;
+    }
     void act(FakeNode& node, Changed& action) { node.changed.push_back(action); }
     void act(FakeNode& node, SaveKnown& action) { node.saved = action.known; }
     void act(FakeNode& node, Notice& action) { node.notices.push_back(action); }
