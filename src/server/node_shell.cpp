@@ -140,6 +140,8 @@ void NodeShell::carry_out(core::Action& action) {
                 store_->claims_given(std::move(act));
             } else if constexpr (std::is_same_v<T, core::UsesGiven>) {
                 store_->uses_given(std::move(act));
+            } else if constexpr (std::is_same_v<T, core::GrantEnded>) {
+                store_->grant_ended(std::move(act));
             } else if constexpr (std::is_same_v<T, core::Asserted>) {
                 store_->asserted(act);
             } else if constexpr (std::is_same_v<T, core::StrictAsked>) {

@@ -385,6 +385,8 @@ void Member::carry_out(core::Action& action) {
     } else if (auto* const uses = std::get_if<core::UsesGiven>(&action)) {
         process_->events.emplace_back(
             authority::FleetEvent{authority::UsesCollected{std::move(uses->used)}});
+    } else if (auto* const ended = std::get_if<core::GrantEnded>(&action)) {
+        process_->events.emplace_back(authority::FleetEvent{std::move(*ended)});
     } else if (auto* const what = std::get_if<core::Asserted>(&action)) {
         process_->events.emplace_back(authority::FleetEvent{*what});
     } else if (auto* const asked = std::get_if<core::StrictAsked>(&action)) {

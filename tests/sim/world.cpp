@@ -313,6 +313,16 @@ Vault* World::open_vault() {
     return is_there ? redis().vault() : nullptr;
 }
 
+void World::initialised(Epoch epoch) {
+    initialised_ = epoch;
+    // Its opener had no word of the opening, began anew, and the opening took place all the same:
+    // the marker of what is open is gone.
+    const auto& there = record();
+    if (there && there->epoch == epoch && there->placement.state == authority::RecordState::open) {
+        oracle.store_changed();
+    }
+}
+
 bool World::is_settling(bool initialised) {
     const auto& now_there = record();
     if (!now_there || now_there->placement.state != authority::RecordState::settling) return false;

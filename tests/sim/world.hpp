@@ -93,7 +93,7 @@ public:
                                                     authority::ArbiterCall& call);
     // The old master hears of it after `unnoticed`.
     void promote_redis(Duration unnoticed);
-    void initialised(Epoch epoch) { initialised_ = epoch; }
+    void initialised(Epoch epoch);
     void servers_changed() { oracle.store_changed(); }
     [[nodiscard]] bool is_settling(bool initialised);
 

@@ -72,6 +72,8 @@ void Member::carry_out(core::Actions& actions) {
             claims.push_back(std::move(*given));
         } else if (auto* const given_uses = std::get_if<core::UsesGiven>(&action)) {
             uses.push_back(std::move(*given_uses));
+        } else if (auto* const end = std::get_if<core::GrantEnded>(&action)) {
+            ended.push_back(std::move(*end));
         } else if (auto* const what = std::get_if<core::Asserted>(&action)) {
             asserted.push_back(what->epoch);
         } else if (auto* const wish = std::get_if<core::StrictAsked>(&action)) {

@@ -77,6 +77,7 @@ public:
     std::vector<core::Operation> submitted;
     std::vector<core::ClaimsGiven> claims;
     std::vector<core::UsesGiven> uses;
+    std::vector<core::GrantEnded> ended;
     std::vector<Epoch> asserted;
     std::vector<core::StrictAsked> asked;
     bool drained = false;

@@ -85,6 +85,7 @@ public:
     // For a store that belongs to a fleet's authority; others need none of them.
     virtual void claims_given(core::ClaimsGiven&&) {}
     virtual void uses_given(core::UsesGiven&&) {}
+    virtual void grant_ended(core::GrantEnded&&) {}
     virtual void asserted(core::Asserted) {}
     virtual void strict_asked(core::StrictAsked&&) {}
     // nullptr: nobody else shares this store's decisions.

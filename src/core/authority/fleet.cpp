@@ -15,6 +15,7 @@ namespace {
 
 constexpr Duration rest_after_failure = std::chrono::milliseconds(100);
 // Of the 2 s in which every command is answered.
+constexpr std::size_t of_leavers_max = 100'000;
 constexpr Duration command_max = std::chrono::milliseconds(1500);
 
 }  // namespace
@@ -120,6 +121,11 @@ void Fleet::Impl::on(ArbiterAnswered&& event) {
             return registry_was_read(std::move(resources), registry_version);
         case Purpose::uses:
             return uses_noted(done, use_period);
+        case Purpose::settled:
+            of_leavers_.erase(of_leavers_.begin(),
+                              of_leavers_.begin() + static_cast<std::ptrdiff_t>(
+                                                        std::exchange(settling_of_leavers_, 0)));
+            return;
         case Purpose::leave:
             if (done && leaving_ && !leaving_->empty()) leaving_->pop_front();
             return leave_on();
@@ -166,6 +172,9 @@ void Fleet::Impl::on(ArbiterFailed&& event) {
         case Purpose::uses:
             uses_noted(false, 0);
             break;
+        case Purpose::settled:
+            settling_of_leavers_ = 0;  // the same again
+            break;
         case Purpose::leave:
             leave_by_ = std::min(leave_by_, now());
             break;
@@ -195,6 +204,7 @@ void Fleet::Impl::go_on() {
     tell_permit();
     leave_note();
     consider_uses();
+    settle_leavers();
     if (loop_) return;
     if (is_named_ && now() >= next_beat_) {
         beat();
@@ -326,6 +336,24 @@ void Fleet::Impl::leave_on() {
     call.claims = leaving_->front();  // it goes once it has arrived
     call.is_last = leaving_->size() == 1;
     (void)ask(work_, Purpose::leave, std::move(call));
+}
+
+// A8. A process that is not among the rows handed the grant over as it left, and nobody but this
+// node may know that it ended. One that is hears it by message, or is lost.
+void Fleet::Impl::on(GrantEnded&& event) {
+    const bool has_row =
+        std::ranges::find(view_.nodes, event.by, &NodeRow::incarnation) != view_.nodes.end();
+    if (!has_view_ || has_row || of_leavers_.size() >= of_leavers_max) return;
+    of_leavers_.push_back(std::move(event.grant));
+}
+
+void Fleet::Impl::settle_leavers() {
+    if (of_leavers_.empty() || settling_of_leavers_ != 0 || is_busy() || !has_view_) return;
+    settling_of_leavers_ = std::min(of_leavers_.size(), claims_per_call_max);
+    Settled call;
+    call.locks.assign(of_leavers_.begin(),
+                      of_leavers_.begin() + static_cast<std::ptrdiff_t>(settling_of_leavers_));
+    (void)ask(work_, Purpose::settled, std::move(call));
 }
 
 // ---- for people ------------------------------------------------------------------------------

@@ -47,6 +47,8 @@ private:
     void beat();
     void leave_on();
     void expire_command();
+    void on(GrantEnded&& event);
+    void settle_leavers();
     void take_read();
     void notice(Notice::Level level, const char* event, std::string text);
     [[nodiscard]] NodeRow make_row();
@@ -272,6 +274,8 @@ private:
 
     // Leaving.
     std::optional<std::deque<Claims>> leaving_;
+    std::deque<GoneFence> of_leavers_;     // ended here since; at most claims_max
+    std::size_t settling_of_leavers_ = 0;  // of them, under way
     Time leave_by_{};
     bool is_gone_ = false;
 };

@@ -52,6 +52,7 @@ struct FleetParts {
         forget,
         registry,
         uses,
+        settled,
         leave,
     };
     struct Asked {

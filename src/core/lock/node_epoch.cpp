@@ -95,7 +95,15 @@ void Node::Impl::add_gone(const LockKey& key, Fence fence, Time until) {
 // This node ends the grant; another that has a record of it may miss the message.
 void Node::Impl::add_gone_if_roamed(const Lock& lock) {
     const KeptRecord& record = *lock.record;
-    if (lock.roamed) add_gone(*lock.key, record.fence, record.lease_end + record.delay);
+    if (!lock.roamed) return;
+    add_gone(*lock.key, record.fence, record.lease_end + record.delay);
+    tell_ended(*lock.key, record.fence, given_to(record.holds));
+}
+
+// Who was given it may have left since, with a record of it.
+void Node::Impl::tell_ended(const LockKey& key, Fence fence, std::uint64_t by) {
+    if (is_of_host(fence) || by == 0 || by == options_.incarnation) return;
+    out_->push_back(GrantEnded{{key, fence}, by});
 }
 
 void Node::Impl::add_cancelled(const LockKey& key, const RequestId& request) {

@@ -150,7 +150,10 @@ bool Node::Impl::is_only_hold_gone(const Lock& lock, const Reply& reply) const n
 void Node::Impl::ended_in_store(Lock& lock, const GrantRecord& ended) {
     const bool is_own = lock.record && lock.record->fence == ended.fence && !lock.roamed &&
                         ended.node == options_.name;
-    if (!is_own) add_gone(*lock.key, ended.fence, now_ + ended.left + ended.delay);
+    if (!is_own) {
+        add_gone(*lock.key, ended.fence, now_ + ended.left + ended.delay);
+        tell_ended(*lock.key, ended.fence, given_to(ended.holds));
+    }
     end_delay(lock, ended.fence);
 }
 

@@ -164,6 +164,13 @@ public:
     void bar_restores(Lock& lock, const KeptHold& hold);
     void add_gone(const LockKey& key, Fence fence, Time until);
     void add_gone_if_roamed(const Lock& lock);
+    // `by`: the incarnation that was given it; 0: not known.
+    void tell_ended(const LockKey& key, Fence fence, std::uint64_t by);
+    template <class Holds>
+    [[nodiscard]] static std::uint64_t given_to(const Holds& holds) noexcept {
+        if (holds.empty() || holds.begin()->attempts.empty()) return 0;
+        return holds.begin()->attempts.begin()->incarnation;
+    }
     void add_cancelled(const LockKey& key, const RequestId& request);
     void end_delay(Lock& lock, Fence up_to);
     [[nodiscard]] Claims claims();

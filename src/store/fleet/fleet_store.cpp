@@ -176,6 +176,8 @@ void FleetStore::claims_given(core::ClaimsGiven&& given) {
     happened(authority::ClaimsCollected{given.epoch, std::move(given.claims)});
 }
 
+void FleetStore::grant_ended(core::GrantEnded&& ended) { happened(std::move(ended)); }
+
 void FleetStore::uses_given(core::UsesGiven&& given) {
     happened(authority::UsesCollected{std::move(given.used)});
 }

@@ -41,6 +41,7 @@ public:
     [[nodiscard]] Health health() const override;
     void claims_given(core::ClaimsGiven&& given) override;
     void uses_given(core::UsesGiven&& given) override;
+    void grant_ended(core::GrantEnded&& ended) override;
     void asserted(core::Asserted what) override;
     void strict_asked(core::StrictAsked&& asked) override;
     [[nodiscard]] FleetDesk* fleet() noexcept override { return this; }

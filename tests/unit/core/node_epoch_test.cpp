@@ -139,6 +139,10 @@ TEST(NodeClaims, a_grant_ended_here_that_another_node_may_know_is_gone) {
     ASSERT_EQ(of_a.records.size(), 1u) << "it missed the message";
     ASSERT_EQ(of_b.gone.size(), 1u);
     EXPECT_EQ(of_b.gone[0], (core::GoneFence{key(), one.fence}));
+    ASSERT_EQ(b.ended.size(), 1u) << "it may have left";
+    EXPECT_EQ(b.ended[0].grant, of_b.gone[0]);
+    EXPECT_EQ(b.ended[0].by, std::hash<std::string_view>{}(a.name.view()) & 0xffffff);
+    EXPECT_TRUE(a.ended.empty());
     world.advance(seconds(11));
     EXPECT_EQ(b.hand_over(102).gone.size(), 1u) << "a node that left may have handed it over";
     world.advance(seconds(240));

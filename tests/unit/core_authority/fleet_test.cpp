@@ -339,6 +339,21 @@ TEST_F(FleetOfThree, a_leaver_whose_locks_did_not_arrive_knows_it) {
     EXPECT_FALSE(leaver.is_handed_over);
 }
 
+// Found by a newcomer: the former store can't be read, and who released the lock is gone, too.
+TEST_F(FleetOfThree, what_a_leaver_held_and_another_node_released_does_not_come_back) {
+    FakeNode& leaver = world.node(2);
+    const GoneFence grant{{ResourceName("order"), LockId("3")}, make_fence(first, 4)};
+    world.tell(leaver, LeaveWanted{{{record_of("3", grant.fence)}, {}, {}}});
+    world.run(milliseconds(100));
+    leaver.is_alive = false;
+    world.run(seconds(1));
+    world.tell(world.node(0), GrantEnded{grant, 102});
+    world.run(milliseconds(100));
+    world.cache().is_up = false;
+    ASSERT_TRUE(world.all_serve("mysql", milliseconds(1500)));
+    EXPECT_TRUE(world.sql().loaded.records.empty());
+}
+
 // Whoever released it may be gone without a word, too.
 TEST_F(FleetOfThree, what_a_leaver_held_and_the_former_store_lacks_was_released) {
     FakeNode& leaver = world.node(2);

@@ -187,6 +187,11 @@ struct ClaimsGiven {
 struct UsesGiven {
     std::vector<ResourceName> used;
 };
+// This node ended a grant that another process was given, which may have left and handed it over.
+struct GrantEnded {
+    GoneFence grant;
+    std::uint64_t by = 0;  // the incarnation that was given it
+};
 // Whatever this node kept when this epoch opened is in its store now, with all that its holders
 // were told. Not said where something was lost, or is in its DELAY, which is not put back.
 struct Asserted {
@@ -207,6 +212,7 @@ using Action = std::variant<Answer,
                             Drained,
                             ClaimsGiven,
                             UsesGiven,
+                            GrantEnded,
                             Asserted,
                             StrictAsked>;
 using Actions = std::vector<Action>;
