@@ -8,7 +8,7 @@ import shutil
 import subprocess
 
 import harness
-from program import Program, free_port, wait_until
+from program import Program, die_with_parent, free_port, wait_until
 
 NUTCRACKER = shutil.which("nutcracker", path=os.environ.get("PATH", "") + ":/usr/sbin")
 
@@ -44,37 +44,75 @@ class Twemproxy(Program):
                    what="nutcracker listening")
 
 
+class Load:
+    """A run of the load generator that is under way."""
+
+    def __init__(self, peer, program, settings):
+        self.peer, self.batches = peer, peer.batches() if peer.node else {}
+        pids = ",".join(f"{name}={one.pid}" for name, one in peer.processes.items())
+        self.command = [program, "--at", ",".join(f"127.0.0.1:{port}" for port in peer.ports),
+                        "--as", peer.language, *(["--pid", pids] if pids else [])]
+        for name, value in settings.items():
+            if value is None:
+                continue
+            self.command += ["--" + name.replace("_", "-"), str(value)]
+        self.process = subprocess.Popen(self.command, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True,
+                                        preexec_fn=die_with_parent)
+
+    def end(self):
+        """Earlier than it would."""
+        self.process.terminate()
+
+    def figures(self):
+        """When it has ended."""
+        try:
+            out, said = self.process.communicate(timeout=200)
+        finally:
+            self.process.kill()
+        if self.process.returncode == 3:
+            raise Wrong(f"{self.peer.name}: {said.strip()}")
+        if self.process.returncode != 0:
+            raise AssertionError(f"{' '.join(self.command)}: {self.process.returncode} "
+                                 f"{said.strip()}")
+        figures = json.loads(out)
+        if figures["failed"]:
+            raise AssertionError(f"{self.peer.name}: {figures['failed']} failed, the first by "
+                                 f"{figures['first_failure']!r}")
+        if self.peer.store:
+            figures["store"] = self.peer.statistics()
+        if self.peer.node:
+            after = self.peer.batches()
+            figures["batches"] = {name: after[name] - self.batches.get(name, 0) for name in after}
+        return figures
+
+
 class Peer:
     """What a run of the load generator is pointed at."""
 
-    def __init__(self, name, language, ports, processes, store=None):
+    def __init__(self, name, language, ports, processes, store=None, node=None):
         self.name = name
         self.language = language
         self.ports = ports
         self.processes = processes  # {name: Program}
         self.store = store          # the redis-server whose statistics count
+        self.node = node            # the latchd whose batches count
 
     def load(self, program, **settings):
         """One run; its figures. Names are the load generator's options with _ for -."""
-        pids = ",".join(f"{name}={one.pid}" for name, one in self.processes.items())
-        command = [program, "--at", ",".join(f"127.0.0.1:{port}" for port in self.ports),
-                   "--as", self.language, *(["--pid", pids] if pids else [])]
-        for name, value in settings.items():
-            command += ["--" + name.replace("_", "-"), str(value)]
+        return self.begin(program, **settings).figures()
+
+    def begin(self, program, **settings):
+        """The same, while something else is done to the peer."""
         if self.store:
             self.store.ask("CONFIG", "RESETSTAT")
-        ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
-        if ran.returncode == 3:
-            raise Wrong(f"{self.name}: {ran.stderr.strip()}")
-        if ran.returncode != 0:
-            raise AssertionError(f"{' '.join(command)}: {ran.returncode} {ran.stderr.strip()}")
-        figures = json.loads(ran.stdout)
-        if figures["failed"]:
-            raise AssertionError(f"{self.name}: {figures['failed']} failed, the first by "
-                                 f"{figures['first_failure']!r}")
-        if self.store:
-            figures["store"] = self.statistics()
-        return figures
+        return Load(self, program, settings)
+
+    def batches(self):
+        """{field: count} of what the node sent to its store, since its start."""
+        line = self.node.info("stores").get("store0_batches", "")
+        return {name: int(value) for name, value in
+                (field.split("=") for field in line.split(",") if field)}
 
     def statistics(self):
         """What its Redis did since the run began, warming up included."""
@@ -163,4 +201,20 @@ class Peers(harness.Case):
         processes = {f"node {i}": node for i, node in enumerate(all_nodes)}
         return Peer(f"latchd over Redis, {nodes} nodes", "latchd",
                     [node.port for node in all_nodes],
-                    processes | {"redis": self.store_redis()}, self.store_redis())
+                    processes | {"redis": self.store_redis()}, self.store_redis(), all_nodes[0])
+
+    # ---- with so many event loops, wherever the kernel runs them
+
+    def loops(self, threads):
+        node = self.once(f"embedded {threads}",
+                         lambda: self.latchd(*self.LOG, "--threads", str(threads)))
+        return Peer(f"latchd, {threads} loops", "latchd", [node.port], {"server": node})
+
+    def loops_over_redis(self, threads):
+        def make():
+            redis = self.redis()
+            node = self.node(redis, f"loops{threads}", *self.LOG, "--threads", str(threads))
+            return node, redis
+        node, redis = self.once(f"{threads} loops over redis", make)
+        return Peer(f"latchd over Redis, {threads} loops", "latchd", [node.port],
+                    {"server": node, "redis": redis}, redis)

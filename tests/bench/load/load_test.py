@@ -115,6 +115,34 @@ class Load(harness.Case):
         figures = self.check(peer, connections=4)
         self.assertGreaterEqual(figures["store"]["calls"]["evalsha"], 600)
 
+    def test_a_patient_run_goes_through_a_fault_of_the_store(self):
+        redis = self.redis()
+        node = self.node(redis, "a")
+        peer = bench_peers.Peer("herd", "latchd", [node.port], {"node": node})
+        load = peer.begin(LOAD, connections=10, poll=1000, patient=1, slice=100, warm=0, seconds=60)
+        harness.wait_until(lambda: int(node.info("locks")["locks_acquired"]) > 100)
+        redis.kill()
+        harness.wait_until(lambda: "state=down" in node.info("stores")["store0"])
+        redis.restart()
+        acquired = int(node.info("locks")["locks_acquired"])
+        harness.wait_until(lambda: int(node.info("locks")["locks_acquired"]) > acquired + 100)
+        load.end()
+        figures = load.figures()
+        self.assertEqual(len(figures["epochs"]), 2)
+        self.assertGreater(figures["epochs"][1][1], figures["epochs"][0][1])
+        self.assertLess(figures["gap"]["end"], figures["seconds"] * 1e6)
+        self.assertGreater(sum(one["granted"] for one in figures["slices"]), 200)
+
+    def test_an_impatient_run_fails_by_a_store_that_is_away(self):
+        redis = self.redis()
+        node = self.node(redis, "a")
+        redis.kill()
+        harness.wait_until(lambda: "state=down" in node.info("stores")["store0"])
+        said = run("--at", f"127.0.0.1:{node.port}", "--connections", 1, "--cycles", 1, "--warm", 0,
+                   "--poll", 1000, "--seconds", 3)
+        self.assertGreater(said["failed"], 0)
+        self.assertIn("NOSTORE", said["first_failure"])
+
     def test_the_scripts_and_set_are_measured_on_redis(self):
         redis = self.redis()
         for language in ("scripts", "set"):

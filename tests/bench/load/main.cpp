@@ -56,15 +56,53 @@ void print_processes(const Settings& settings, const Figures& figures) {
     std::printf("}");
 }
 
-// Times in microseconds.
-void print(const Settings& settings, const Figures& figures, const Judge& judge) {
-    std::printf("{\"seconds\": %.3f, \"load_cpu_us\": %.1f, ",
+// Of each slice that had any LOCK: `at` is when it began.
+void print_slices(const Settings& settings, const Course& course) {
+    std::printf("\"slices\": [");
+    const char* comma = "";
+    for (std::size_t i = 0; i < course.slices().size(); ++i) {
+        const Course::Slice& slice = course.slices()[i];
+        if (slice.took.count() == 0) continue;
+        std::printf("%s{\"at\": %.0f, ", comma, double(i) * double(settings.slice_ms) * 1e3);
+        print_count("granted", slice.granted);
+        print_count("refused", slice.refused);
+        print_count("away", slice.away);
+        print_histogram("lock", slice.took);
+        std::printf("\"end\": %.0f}", double(i + 1) * double(settings.slice_ms) * 1e3);
+        comma = ", ";
+    }
+    std::printf("], ");
+}
+
+void print_course(const Settings& settings, const Course& course) {
+    std::printf("\"gap\": {\"length\": %.0f, \"end\": %.0f}, \"epochs\": [",
+                double(course.longest_gap().length_ns) / 1e3,
+                double(course.longest_gap().end_ns) / 1e3);
+    const char* comma = "";
+    for (const auto& [epoch, first_ns] : course.epochs()) {
+        std::printf("%s[%llu, %.0f]",
+                    comma,
+                    static_cast<unsigned long long>(epoch),
+                    double(first_ns) / 1e3);
+        comma = ", ";
+    }
+    std::printf("], ");
+    if (settings.slice_ms > 0) print_slices(settings, course);
+}
+
+// Times in microseconds; but for `begun` they count from there.
+void print(const Settings& settings, const Run& run) {
+    const Figures& figures = run.figures();
+    const Judge& judge = run.judge();
+    std::printf("{\"begun\": %.0f, \"seconds\": %.3f, \"load_cpu_us\": %.1f, ",
+                double(run.begun_ns()) / 1e3,
                 figures.seconds,
                 double(figures.own_cpu_ns) / 1e3);
     print_count("cycles", figures.cycles);
     print_count("grants", judge.grants());
     print_count("grants_ever", figures.grants_ever);
     print_count("refused", figures.refused);
+    print_count("away", figures.away);
     print_count("failed", figures.failed);
     print_count("not_released", figures.not_released);
     print_count("late_max", figures.late_max);
@@ -79,6 +117,7 @@ void print(const Settings& settings, const Figures& figures, const Judge& judge)
     print_histogram("lock", figures.lock);
     print_histogram("unlock", figures.unlock);
     print_histogram("hand_over", judge.hand_over());
+    print_course(settings, run.course());
     print_processes(settings, figures);
     std::printf("}\n");
 }
@@ -99,7 +138,7 @@ int run(const Settings& settings) {
         std::fprintf(stderr, "load: %s\n", wrong.c_str());
         return exit_failed;
     }
-    print(settings, it.figures(), it.judge());
+    print(settings, it);
     const bool is_wrong = it.judge().doubles() > 0 || it.judge().fences_back() > 0;
     if (is_wrong) std::fprintf(stderr, "load: %s\n", it.judge().first_wrong().c_str());
     return is_wrong ? exit_wrong : 0;

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The latchd authors
 // SPDX-License-Identifier: Apache-2.0
+#include "course.hpp"
 #include "histogram.hpp"
 #include "judge.hpp"
 #include "reply.hpp"
@@ -95,6 +96,55 @@ TEST(LoadJudge, counts_who_is_passed_and_for_how_long_a_server_is) {
     EXPECT_EQ(judge.server_wait_max(), 3u);
     EXPECT_EQ(judge.client_grants_min(), 1u);
     EXPECT_EQ(judge.client_grants_max(), 3u);
+}
+
+TEST(LoadCourse, knows_the_longest_time_without_a_grant) {
+    Course course(0);
+    course.answered(0, 50, Answer::granted, 1);  // of the warming up
+    course.begin(1000);
+    course.answered(900, 1100, Answer::granted, 2);
+    course.answered(1100, 1200, Answer::refused, 0);
+    course.answered(1100, 1700, Answer::granted, 3);
+    EXPECT_EQ(course.longest_gap().length_ns, 600);
+    EXPECT_EQ(course.longest_gap().end_ns, 700);
+    course.end(2301);
+    EXPECT_EQ(course.longest_gap().length_ns, 601);
+    EXPECT_TRUE(course.slices().empty());
+}
+
+TEST(LoadCourse, sees_the_first_grant_of_each_epoch) {
+    Course course(0);
+    course.begin(0);
+    for (const auto& [now, epoch] : {std::pair{10, 4ull}, {20, 4ull}, {30, 6ull}, {40, 5ull}}) {
+        course.answered(0, now, Answer::granted, epoch << 32 | 1);
+    }
+    ASSERT_EQ(course.epochs().size(), 2u);
+    EXPECT_EQ(course.epochs()[1], Course::EpochSeen(6, 30));
+}
+
+TEST(LoadCourse, puts_a_lock_into_the_slice_in_which_it_was_asked) {
+    Course course(100);
+    course.begin(1000);
+    course.answered(999, 1050, Answer::refused, 0);
+    course.answered(1099, 1350, Answer::granted, 1);
+    course.answered(1100, 1160, Answer::away, 0);
+    ASSERT_EQ(course.slices().size(), 2u);
+    EXPECT_EQ(course.slices()[0].granted, 1u);
+    EXPECT_EQ(course.slices()[0].took.max_ns(), 251u);
+    EXPECT_EQ(course.slices()[1].away, 1u);
+    EXPECT_EQ(course.slices()[1].refused, 0u);
+}
+
+TEST(LoadReply, tells_a_store_that_is_away_from_a_failure) {
+    for (const auto& [data, is_away] : {std::pair{"-NOSTORE redis is away\r\n", true},
+                                        {"-UNCERTAIN max_ms=5 req=r\r\n", true},
+                                        {"-ERR unknown command\r\n", false},
+                                        {"+NOSTORE \r\n", false}}) {
+        std::size_t at = 0;
+        Reply reply;
+        ASSERT_EQ(parse_reply(data, at, reply), Parsed::whole);
+        EXPECT_EQ(reply.is_store_away(), is_away) << data;
+    }
 }
 
 TEST(LoadReply, is_read_whole_however_it_is_split) {

@@ -32,6 +32,11 @@ struct Reply {
     [[nodiscard]] const Part& operator[](std::size_t i) const noexcept { return parts[i]; }
     [[nodiscard]] bool is_error() const noexcept { return parts[0].kind == '-'; }
     [[nodiscard]] bool is_null() const noexcept { return parts[0].kind == '_'; }
+    // An error of latchd that says: nothing is wrong with the command, ask again later.
+    [[nodiscard]] bool is_store_away() const noexcept {
+        return is_error() &&
+               (parts[0].text.starts_with("NOSTORE ") || parts[0].text.starts_with("UNCERTAIN "));
+    }
 };
 
 enum class Parsed : std::uint8_t { whole, more, broken };

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <limits>
 #include <unistd.h>
 
@@ -14,7 +15,11 @@ namespace {
 
 constexpr std::int64_t second_ns = 1'000'000'000;
 constexpr std::int64_t drain_ns = 2 * second_ns;
+constexpr std::int64_t patience_us = 10'000;  // between two asks of a store that is away
 constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+
+// SIGTERM: what is measured ends now, and is printed.
+volatile std::sig_atomic_t is_over = 0;
 
 std::int64_t ns_of(double seconds) { return static_cast<std::int64_t>(seconds * 1e9); }
 
@@ -28,11 +33,13 @@ Run::Run(const Settings& settings, Speaker& speaker)
     : settings_(settings),
       speaker_(speaker),
       judge_(settings.locks, settings.connections * settings.pipeline, settings.servers.size()),
+      course_(settings.slice_ms * 1'000'000),
       random_(settings.seed),
       connections_(settings.connections),
       lanes_(settings.connections * settings.pipeline) {}
 
 std::string Run::go() {
+    std::signal(SIGTERM, [](int) { is_over = 1; });
     if (auto wrong = open_all(); !wrong.empty()) return wrong;
     now_ns_ = clock_ns();
     for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
@@ -59,6 +66,7 @@ std::string Run::go() {
 void Run::loop_until(std::int64_t end_ns) {
     while (now_ns_ < end_ns && figures_.failed < lanes_.size() + 1000) {
         if (is_measuring_ && settings_.cycles > 0 && figures_.cycles >= settings_.cycles) return;
+        if (is_over != 0 && !is_ending_) return;
         std::int64_t next = std::min(end_ns, next_begin_ns_);
         if (!holding_.empty()) next = std::min(next, holding_.front().first);
         if (!pausing_.empty()) next = std::min(next, pausing_.front().first);
@@ -143,33 +151,44 @@ void Run::replied(std::size_t index, const Reply& reply) {
 
 void Run::locked(std::size_t index, const Reply& reply) {
     Lane& lane = lanes_[index];
-    const Answer answer = speaker_.read_lock(reply, lane.cycle);
-    if (answer == Answer::granted) {
-        ++figures_.grants_ever;
-        judge_.granted({.client = index,
-                        .server = connection_of(index) % settings_.servers.size(),
-                        .lock = lane.cycle.lock,
-                        .fence = lane.cycle.fence,
-                        .now_ns = now_ns_,
-                        .lease_end_ns = lane.sent_ns + lane.cycle.ttl_ms * 1'000'000});
-        if (is_measuring_) figures_.lock.add(now_ns_ - lane.wanted_ns);
-        if (settings_.hold_us == 0) return send_unlock(index);
-        lane.state = State::holding;
-        holding_.emplace_back(now_ns_ + settings_.hold_us * 1000, index);
-        return;
+    Answer answer = speaker_.read_lock(reply, lane.cycle);
+    if (answer == Answer::failed && settings_.is_patient && reply.is_store_away()) {
+        answer = Answer::away;
     }
-    if (answer == Answer::failed) {
-        fail(std::string(reply[0].text));
-    } else if (is_measuring_) {
-        ++figures_.refused;
-    }
-    if (settings_.poll_us < 0 || is_ending_) return end_cycle(index);
+    const std::int64_t asked_ns = settings_.rate > 0 ? lane.wanted_ns : lane.sent_ns;
+    course_.answered(asked_ns, now_ns_, answer, lane.cycle.fence);
+    if (answer == Answer::granted) return granted(index);
+    if (answer == Answer::failed) fail(std::string(reply[0].text));
+    if (answer == Answer::away) ++figures_.away;
+    if (answer == Answer::refused && is_measuring_) ++figures_.refused;
+    std::int64_t pause_us = settings_.poll_us;
+    if (pause_us < 0 && answer == Answer::away) pause_us = patience_us;
+    if (pause_us < 0 || is_ending_) return end_cycle(index);
     lane.state = State::pausing;
-    pausing_.emplace_back(now_ns_ + settings_.poll_us * 1000, index);
+    pausing_.emplace_back(now_ns_ + pause_us * 1000, index);
+}
+
+void Run::granted(std::size_t index) {
+    Lane& lane = lanes_[index];
+    ++figures_.grants_ever;
+    judge_.granted({.client = index,
+                    .server = connection_of(index) % settings_.servers.size(),
+                    .lock = lane.cycle.lock,
+                    .fence = lane.cycle.fence,
+                    .now_ns = now_ns_,
+                    .lease_end_ns = lane.sent_ns + lane.cycle.ttl_ms * 1'000'000});
+    if (is_measuring_) figures_.lock.add(now_ns_ - lane.wanted_ns);
+    if (settings_.hold_us == 0) return send_unlock(index);
+    lane.state = State::holding;
+    holding_.emplace_back(now_ns_ + settings_.hold_us * 1000, index);
 }
 
 void Run::unlocked(std::size_t index, const Reply& reply) {
-    if (!speaker_.is_released(reply)) ++figures_.not_released;
+    if (settings_.is_patient && reply.is_store_away()) {
+        ++figures_.away;
+    } else if (!speaker_.is_released(reply)) {
+        ++figures_.not_released;
+    }
     if (is_measuring_) {
         ++figures_.cycles;
         figures_.unlock.add(now_ns_ - lanes_[index].sent_ns);
@@ -202,10 +221,12 @@ void Run::begin_to_measure() {
     }
     figures_.own_cpu_ns = -cpu_ns(getpid());
     begun_ns_ = clock_ns();
+    course_.begin(begun_ns_);
     is_measuring_ = true;
 }
 
 void Run::end_to_measure() {
+    course_.end(clock_ns());
     figures_.seconds = static_cast<double>(clock_ns() - begun_ns_) / 1e9;
     for (std::size_t i = 0; i < settings_.processes.size(); ++i) {
         figures_.cpu_ns[i] += cpu_ns(settings_.processes[i].pid);

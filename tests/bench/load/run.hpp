@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "course.hpp"
 #include "histogram.hpp"
 #include "judge.hpp"
 #include "settings.hpp"
@@ -22,6 +23,7 @@ struct Figures {
     double seconds = 0;
     std::uint64_t cycles = 0;        // UNLOCKs that were answered
     std::uint64_t refused = 0;       // LOCKs that were answered: held
+    std::uint64_t away = 0;          // LOCKs and UNLOCKs: the store is away, asked patiently
     std::uint64_t failed = 0;        // anything else
     std::uint64_t not_released = 0;  // UNLOCKs that found nothing to release
     std::uint64_t grants_ever = 0;   // warming up and the end included
@@ -50,6 +52,9 @@ public:
 
     [[nodiscard]] const Figures& figures() const noexcept { return figures_; }
     [[nodiscard]] const Judge& judge() const noexcept { return judge_; }
+    [[nodiscard]] const Course& course() const noexcept { return course_; }
+    // By CLOCK_MONOTONIC: when the measuring began.
+    [[nodiscard]] std::int64_t begun_ns() const noexcept { return begun_ns_; }
 
 private:
     enum class State : std::uint8_t { idle, locking, holding, unlocking, pausing };
@@ -91,6 +96,7 @@ private:
     void send_unlock(std::size_t lane);
     void replied(std::size_t lane, const Reply& reply);
     void locked(std::size_t lane, const Reply& reply);
+    void granted(std::size_t lane);
     void unlocked(std::size_t lane, const Reply& reply);
     void end_cycle(std::size_t lane);
     [[nodiscard]] std::size_t next_lock();
@@ -104,6 +110,7 @@ private:
     const Settings& settings_;
     Speaker& speaker_;
     Judge judge_;
+    Course course_;
     Figures figures_;
     std::mt19937_64 random_;
     int poll_fd_ = -1;

@@ -89,6 +89,8 @@ const std::map<std::string_view, Setter>& setters() {
          }},
         {"--as", set_language},
         {"--connections", number(&Settings::connections, 1, 20'000)},
+        {"--patient", number(&Settings::is_patient, 0, 1)},
+        {"--slice", number(&Settings::slice_ms, 0, 10'000)},
         {"--pipeline", number(&Settings::pipeline, 1, 1'000)},
         {"--locks", number(&Settings::locks, 1, 10'000'000)},
         {"--in-turn", number(&Settings::is_in_turn, 0, 1)},
@@ -133,7 +135,7 @@ std::string_view usage() noexcept {
            "N]\n"
            "     [--locks N] [--in-turn 1] [--wait ms] [--poll us] [--hold us] [--ttl ms]\n"
            "     [--rate cycles/s] [--warm s] [--seconds s] [--cycles N] [--idle N] [--held N]\n"
-           "     [--seed N] [--cpu N] [--pid name=PID[,…]]\n"
+           "     [--seed N] [--cpu N] [--pid name=PID[,…]] [--patient 1] [--slice ms]\n"
            "One line of JSON. Exit code 3: two clients held one lock, or a fence went back.\n";
 }
 

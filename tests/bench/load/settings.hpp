@@ -41,9 +41,11 @@ struct Settings {
     double rate = 0;  // cycles a second that begin by chance (open loop); 0: closed loop
     double warm_s = 0.2;
     double run_s = 1;
-    std::uint64_t cycles = 0;  // ends the run earlier; 0: it doesn't
-    std::size_t idle = 0;      // further connections that said PING once
-    std::size_t held = 0;      // locks that are taken before and kept
+    bool is_patient = false;    // a store that is away is counted and asked again, no failure
+    std::int64_t slice_ms = 0;  // figures of the LOCKs of each such time, too; 0: none
+    std::uint64_t cycles = 0;   // ends the run earlier; 0: it doesn't
+    std::size_t idle = 0;       // further connections that said PING once
+    std::size_t held = 0;       // locks that are taken before and kept
     std::uint64_t seed = 1;
     int cpu = -1;                    // of this program; -1: any
     std::vector<Process> processes;  // whose CPU and memory are reported

@@ -21,7 +21,12 @@ struct Cycle {
     std::int64_t ttl_ms = 0;  // as it was told
 };
 
-enum class Answer : std::uint8_t { granted, refused, failed };
+enum class Answer : std::uint8_t {
+    granted,
+    refused,  // held by another
+    away,     // the store is: an error that a patient client asks again after
+    failed,
+};
 
 // How one kind of peer is asked for a lock.
 class Speaker {
