@@ -266,6 +266,28 @@ void add_authority(const Source& source, Section& out) {
     out.text("authority_process", or_dash(placement.identity.run_id));
 }
 
+// What left for the store together, as a histogram whose buckets count all below them, too.
+void add_batches(const std::string& name, const BatchDepths& batches, Section& out) {
+    if (batches.batches() == 0) return;
+    std::string line = "batches=";
+    append_number(line, batches.batches());
+    line += ",commands=";
+    append_number(line, batches.commands());
+    std::uint64_t up_to = 0;
+    for (std::size_t i = 0; i < BatchDepths::buckets; ++i) {
+        up_to += batches.at(i);
+        line += ",le_";
+        if (i + 1 == BatchDepths::buckets) {
+            line += "inf";
+        } else {
+            append_number(line, BatchDepths::upper(i));
+        }
+        line += '=';
+        append_number(line, up_to);
+    }
+    out.text(name, line);
+}
+
 void add_stores(const Source& source, Section& out) {
     const std::vector<StoreStatus> stores = source.context.host().stores();
     out.begin("Stores");
@@ -291,6 +313,7 @@ void add_stores(const Source& source, Section& out) {
         std::string name = "store";
         append_number(name, i);
         out.text(name, line);
+        add_batches(name + "_batches", store.batches, out);
     }
 }
 

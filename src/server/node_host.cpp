@@ -28,6 +28,7 @@ command::StoreStatus shown(store::Health health) {
             .in_flight = health.in_flight,
             .connections = health.connections,
             .epoch = health.epoch,
+            .batches = health.batches,
             .warning = std::move(health.warning)};
 }
 

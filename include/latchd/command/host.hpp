@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <latchd/base/batch_depths.hpp>
 #include <latchd/command/client_state.hpp>
 #include <latchd/core/authority/fleet.hpp>
 #include <latchd/core/lock/node.hpp>
@@ -30,6 +31,7 @@ struct StoreStatus {
     std::uint64_t in_flight = 0;
     std::uint64_t connections = 0;
     Epoch epoch = 0;
+    BatchDepths batches;
     std::string warning;  // empty: none
 };
 

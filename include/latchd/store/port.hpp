@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <latchd/base/batch_depths.hpp>
 #include <latchd/core/authority/fleet.hpp>
 #include <latchd/core/lock/node.hpp>
 
@@ -36,6 +37,7 @@ struct Health {
     std::uint64_t in_flight = 0;
     std::uint64_t connections = 0;
     Epoch epoch = 0;
+    BatchDepths batches;  // commands, or operations, that left together
     std::string warning;  // standing: an evicting maxmemory-policy, for example
 };
 

@@ -208,7 +208,11 @@ TEST(Info, has_the_sections_and_fields_that_tools_read) {
                                        .type = "redis",
                                        .address = "127.0.0.1:6379",
                                        .state = "up",
+                                       .batches = {},
                                        .warning = {}});
+    for (const std::size_t depth : {1u, 3u, 3u, 2000u}) {
+        fixture.host.store_list.back().batches.add(depth);
+    }
     fixture.host.node_counts.held = 3;
     (void)fixture.ask(client, {"NOSUCH"});
     const std::string usual = fixture.ask(client, {"INFO"});
@@ -220,6 +224,8 @@ TEST(Info, has_the_sections_and_fields_that_tools_read) {
           "\r\nredis_mode:standalone\r\n",
           "\r\nlatchd_state:ok\r\n",
           "\r\nstores:1\r\nstore0:name=a b,type=redis,addr=127.0.0.1:6379,state=up,",
+          "\r\nstore0_batches:batches=4,commands=2007,le_1=1,le_2=1,le_4=3,le_8=3,",
+          ",le_512=3,le_1024=3,le_inf=4\r\n",
           "\r\ndb0:keys=3,expires=3,avg_ttl=0\r\n"}) {
         EXPECT_NE(usual.find(part), std::string::npos) << part;
     }

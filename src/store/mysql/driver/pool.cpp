@@ -223,6 +223,7 @@ void Pool::take_batch(std::size_t index) {
                   std::make_move_iterator(others.begin()),
                   std::make_move_iterator(others.end()));
     if (operations.empty()) return;
+    batches_.add(operations.size());
     worker.batch =
         std::make_unique<Batch>(looks.value_or(false) ? Strategy::optimistic : options_.strategy,
                                 std::move(operations),

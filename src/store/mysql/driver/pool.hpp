@@ -5,6 +5,7 @@
 #include "../dialect/batch.hpp"
 #include "connection.hpp"
 
+#include <latchd/base/batch_depths.hpp>
 #include <latchd/runtime/random.hpp>
 #include <latchd/store/port.hpp>
 
@@ -68,6 +69,8 @@ public:
     void on_time();
 
     [[nodiscard]] std::size_t in_flight() const noexcept { return in_flight_; }
+    // Operations that one statement carried out.
+    [[nodiscard]] const BatchDepths& batches() const noexcept { return batches_; }
     [[nodiscard]] std::size_t connections() const noexcept;
     [[nodiscard]] const std::string& last_error() const noexcept { return last_error_; }
 
@@ -134,6 +137,7 @@ private:
     std::deque<Pending> lists_;
     std::deque<std::pair<std::string, Connection::Done>> chores_;
     std::optional<Time> oldest_;  // no later than what waits the longest was submitted
+    BatchDepths batches_;
     std::size_t in_flight_ = 0;
     std::string last_error_ = "-";
     std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -96,6 +96,7 @@ Health MysqlTier::health() const {
     health.in_flight = pool_.in_flight();
     health.connections = pool_.connections() + (is_identified_ ? 1 : 0);
     health.epoch = served_ ? served_->epoch : 0;
+    health.batches = pool_.batches();
     if (is_identified_ && !session_.is_durable) {
         health.warning = "innodb_flush_log_at_trx_commit is not 1: a crash may lose grants";
     }

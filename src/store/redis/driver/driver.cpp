@@ -71,6 +71,7 @@ Health Driver::health() const {
     health.last_check_usec = static_cast<std::uint64_t>(last_round_trip_.count());
     health.in_flight = in_flight_;
     health.connections = (is_connected_ ? 1u : 0u) + (subscriber_.is_listening() ? 1u : 0u);
+    health.batches = batches_;
     health.warning = warning();
     return health;
 }
@@ -80,6 +81,7 @@ Health Driver::health() const {
 void Driver::connect() {
     connect_at_.reset();
     ++connects_;
+    leaving_ = 0;
     link_ = std::make_shared<Link>(context_, options_, static_cast<Link::User&>(*this));
     link_->open();
     arm();
@@ -179,6 +181,7 @@ Pending& Driver::expect(Kind kind) {
     pending.load = load_serial_;
     pending.end = link_->appended();
     pending.sent = now();
+    ++leaving_;
     link_->flush_soon();
     return pending;
 }

@@ -14,6 +14,7 @@
 #include "replicas.hpp"
 #include "subscriber.hpp"
 
+#include <latchd/base/batch_depths.hpp>
 #include <latchd/core/authority/clock_offset.hpp>
 #include <latchd/runtime/deadline.hpp>
 #include <latchd/runtime/random.hpp>
@@ -218,6 +219,8 @@ private:
 
     // Operations.
     std::size_t in_flight_ = 0;  // submitted, not answered
+    std::size_t leaving_ = 0;    // commands of this turn
+    BatchDepths batches_;
     std::deque<std::unique_ptr<Request>> held_;
     std::deque<std::unique_ptr<Request>> clock_refused_;
     bool reloading_ = false;

@@ -95,11 +95,14 @@ void Driver::send(std::unique_ptr<Request> request) {
 }
 
 void Driver::link_flushing() {
-    if (!replicas_.begin()) return;
-    const Duration limit = options_.operation_timeout / waits_per_timeout;
-    resp::append_command(
-        link_->out(), {"WAIT", std::to_string(replicas_.wanted()), std::to_string(to_ms(limit))});
-    expect(Kind::wait);
+    if (replicas_.begin()) {
+        const Duration limit = options_.operation_timeout / waits_per_timeout;
+        resp::append_command(
+            link_->out(),
+            {"WAIT", std::to_string(replicas_.wanted()), std::to_string(to_ms(limit))});
+        expect(Kind::wait);
+    }
+    batches_.add(std::exchange(leaving_, 0));
 }
 
 void Driver::waited(const Pending& pending, const resp::Value& value) {
