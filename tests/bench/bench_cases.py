@@ -6,6 +6,7 @@ A case runs its peers in turn, round after round, and takes the median of each f
 rounds. So a machine whose speed changes changes it for all of them.
 """
 
+import os
 import re
 import statistics
 import subprocess
@@ -58,8 +59,8 @@ class Cases:
         for at in range(rounds or self.rounds):
             for name, (peer, settings) in runs.items():
                 results[name].append(peer().load(
-                    self.program, seconds=seconds or self.seconds, seed=at + 1,
-                    cpu=self.peers.client, **settings))
+                    self.program, **{"seconds": seconds or self.seconds, "seed": at + 1,
+                                     "cpu": self.peers.client} | settings))
         return results
 
     @staticmethod
@@ -113,9 +114,27 @@ class Cases:
                 note=f"{self.median(got['ours'], self.depth):.1f} commands a read of Redis, "
                      f"{self.median(got['ours'], rate):,.0f} against "
                      f"{self.median(got['direct'], rate):,.0f} cycles/s"))
+            rows.append(self.batches(clients, got["ours"]))
             if clients == 50:
                 rows.append(self.beside_proxy(got))
         return rows
+
+    @staticmethod
+    def batches(clients, runs):
+        """How many commands left together, of all rounds."""
+        sums = {}
+        for figures in runs:
+            for name, count in figures["batches"].items():
+                sums[name] = sums.get(name, 0) + count
+        shares, below = [], 0
+        for name in [name for name in sums if name.startswith("le_")]:
+            share, below = 100 * (sums[name] - below) / sums["batches"], sums[name]
+            least = "1" if name == "le_1" else f"…{name.removeprefix('le_')}"
+            if share >= 0.05:
+                shares.append(f"{least}: {share:.1f} %")
+        return Row(f"commands in a write to Redis, redis tier, {clients} clients", "",
+                   f"{sums['commands'] / sums['batches']:.1f}",
+                   note="mean; of the writes " + ", ".join(shares))
 
     @staticmethod
     def depth(figures):
@@ -133,6 +152,26 @@ class Cases:
                    f"twemproxy passing SET and DEL on {theirs:.1f}", f"{ours:.1f}", ours / theirs,
                    1.5, note=f"{self.median(got['ours'], size):.0f} against "
                              f"{self.median(got['proxy'], size):.0f} bytes with Redis per cycle")
+
+    def threads(self):
+        """2 event loops against 1. Nothing is pinned: loops, clients and Redis share what there is."""
+        runs = (("embedded table, 50 connections", self.peers.loops, {}),
+                ("embedded table, 50 connections, pipeline 16", self.peers.loops, {"pipeline": 16}),
+                ("redis tier, 50 connections", self.peers.loops_over_redis, {}))
+        rows = []
+        for what, make, settings in runs:
+            settings = {"connections": 50, "cpu": None} | settings
+            got = self.alternate({count: (lambda count=count: make(count), settings)
+                                  for count in (1, 2)})
+            one, two = (self.median(got[count], rate) for count in (1, 2))
+            used = {count: self.median(got[count], lambda f: cpu(f, "server")) for count in (1, 2)}
+            busy = self.median(got[2], lambda f: f["load_cpu_us"] / f["seconds"] / 1e4)
+            rows.append(Row(f"{what}: cycles/s with --threads 2", f"--threads 1: {one:,.0f}",
+                            f"{two:,.0f}", two / one,
+                            note=f"µs CPU per cycle {used[2]:.2f} against {used[1]:.2f}; the clients "
+                                 f"share the {os.cpu_count()} processors and use {busy:.0f} % of "
+                                 "one"))
+        return rows
 
     def added_latency(self):
         one = {"connections": 1}
