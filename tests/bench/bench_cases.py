@@ -126,12 +126,13 @@ class Cases:
         for figures in runs:
             for name, count in figures["batches"].items():
                 sums[name] = sums.get(name, 0) + count
-        shares, below = [], 0
-        for name in [name for name in sums if name.startswith("le_")]:
-            share, below = 100 * (sums[name] - below) / sums["batches"], sums[name]
-            least = "1" if name == "le_1" else f"…{name.removeprefix('le_')}"
+        shares, below, least = [], 0, 1
+        for most in [name.removeprefix("le_") for name in sums if name.startswith("le_")]:
+            share, below = 100 * (sums[f"le_{most}"] - below) / sums["batches"], sums[f"le_{most}"]
             if share >= 0.05:
-                shares.append(f"{least}: {share:.1f} %")
+                depth = most if most == str(least) else f"{least}-{most}".replace("-inf", " and more")
+                shares.append(f"{depth}: {share:.1f} %")
+            least = least if most == "inf" else int(most) + 1
         return Row(f"commands in a write to Redis, redis tier, {clients} clients", "",
                    f"{sums['commands'] / sums['batches']:.1f}",
                    note="mean; of the writes " + ", ".join(shares))
