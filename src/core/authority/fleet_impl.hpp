@@ -122,6 +122,7 @@ private:
     void again_later();
     [[nodiscard]] bool is_due() const;
     [[nodiscard]] bool is_my_turn();
+    [[nodiscard]] Duration carrying_time() const;
     [[nodiscard]] bool is_readable(TierIndex tier) const;
     [[nodiscard]] bool is_busy() const noexcept {
         return work_ || now() < work_after_ || opening_.stage != Opening::Stage::idle;

@@ -80,6 +80,8 @@ struct FleetParts {
         bool is_unsure = false;        // NodeRow::clock_unsure
         bool is_vouched = false;       // NodeRow::clock_vouched
         std::optional<Time> due_at;    // since when it could be opened
+        std::size_t handed_over = 0;   // claims of this node
+        std::size_t fetched = 0;       // claims of all, when they were fetched last
         std::optional<Gathered> read;  // of the former tier, which is closed by that: only once
     };
     struct Opening {

@@ -16,7 +16,8 @@ namespace latchd::core::authority {
 namespace {
 
 constexpr Duration retry_after = std::chrono::milliseconds(100);
-// One after the other, so that they don't initialise over each other.
+// One after the other, so that they don't initialise over each other: what one has to carry takes
+// its time, see carrying_time().
 constexpr Duration turn = std::chrono::milliseconds(300);
 constexpr Duration first_turn = std::chrono::milliseconds(500);
 // For a probe that tells the clock of the store that is opened.
@@ -95,6 +96,7 @@ void Fleet::Impl::on(ClaimsCollected&& event) {
     if (omits(Rule::hand_over)) claims = {};
     if (omits(Rule::gone_handed_over)) claims.gone.clear();
     if (omits(Rule::cancels_handed_over)) claims.cancelled.clear();
+    settling_->handed_over = claims.size();
     settling_->parts = in_parts(std::move(claims));
 }
 
@@ -159,6 +161,14 @@ bool Fleet::Impl::is_due() const {
     return now() >= settling_->seen_at + options_.settle_grace;
 }
 
+// What whoever opens is left alone for, by the claims that there are: as far as they are known. A
+// node that hasn't fetched them takes its own for the average.
+Duration Fleet::Impl::carrying_time() const {
+    const std::size_t guessed = settling_->handed_over * view_.nodes.size();
+    const std::size_t claims = settling_->fetched != 0 ? settling_->fetched : guessed;
+    return std::chrono::milliseconds(claims * 1000 / loaded_per_second);
+}
+
 bool Fleet::Impl::is_my_turn() {
     if (own_proposal_ == settling_->nonce) return true;
     std::size_t rank = 0;
@@ -166,8 +176,8 @@ bool Fleet::Impl::is_my_turn() {
         if (row.incarnation == options_.incarnation) break;
         if (!is_lost(row.incarnation)) ++rank;
     }
-    return now() >= *settling_->due_at + first_turn +
-                        turn * static_cast<int>(std::min<std::size_t>(rank, 20));
+    const int turns = static_cast<int>(std::min<std::size_t>(rank, 20));
+    return now() >= *settling_->due_at + first_turn + turn * turns + carrying_time() * (turns + 1);
 }
 
 void Fleet::Impl::drive() {
@@ -247,6 +257,9 @@ void Fleet::Impl::gather(std::vector<HandedOver>&& all, StoreMs shown, Time sent
 }
 
 void Fleet::Impl::fetched_all(const View& view) {
+    settling_->fetched = 0;
+    for (const Gathered& gathered : opening_.claims) settling_->fetched += gathered.claims.size();
+    if (!is_my_turn()) return again_later();  // there is more to carry than it seemed
     opening_.missing = not_acked(view, settling_->epoch);
     Duration carried = view.record->placement.strict_wait;
     Duration granted{};
@@ -294,7 +307,7 @@ bool Fleet::Impl::read_former() {
     for (TierIndex tier = 0; tier < tiers_.size(); ++tier) {
         if (options_.tiers[tier].store != last_open_->store || !is_readable(tier)) continue;
         opening_.stage = Opening::Stage::reading;
-        opening_.give_up_at = now() + step_max;
+        opening_.give_up_at = now() + step_max + carrying_time();
         opening_.id = CallId{++calls_};
         Marker expected = tiers_[tier].marker.value_or(Marker{});
         expected.epoch = last_open_->since_epoch;

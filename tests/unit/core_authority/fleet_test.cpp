@@ -443,6 +443,51 @@ TEST_F(FleetOfThree, hands_over_in_as_many_pages_as_it_takes) {
 
 // Found by the fleet simulator, seed 174: what is bound to the former process fails without having
 // left the host, and was asked again in the same instant, without end.
+// Each node has 4,000 locks; to load 12,000 may take 2.4 s.
+class FleetOfMany : public FleetOfThree {
+protected:
+    void SetUp() override {
+        FleetOfThree::SetUp();
+        for (std::size_t node = 0; node < 3; ++node) {
+            for (std::size_t i = 0; i < 4000; ++i) {
+                const std::string id = std::to_string(node) + "-" + std::to_string(i);
+                world.node(node).claims.records.push_back(
+                    record_of(id.c_str(), make_fence(first, 1 + static_cast<std::uint32_t>(i))));
+            }
+        }
+        world.loads = 0;
+        world.load_takes = seconds(2);
+    }
+    void expect_one_load(const char* tier) {
+        ASSERT_TRUE(world.run_until([this] { return world.loads > 0; }, seconds(3)));
+        ASSERT_TRUE(world.all_serve(tier, seconds(6)));
+        EXPECT_EQ(world.record().epoch, first + 1);
+        EXPECT_EQ(world.loads, 1u);
+    }
+};
+
+TEST_F(FleetOfMany, one_node_alone_opens_redis_however_long_the_load_takes) {
+    world.restart_cache("redis-2");
+    expect_one_load("redis");
+    EXPECT_EQ(world.cache().loaded.records.size(), 12'000u);
+}
+
+TEST_F(FleetOfMany, one_node_alone_opens_mysql_however_long_the_load_takes) {
+    world.cache().is_up = false;
+    expect_one_load("mysql");
+    EXPECT_EQ(world.sql().loaded.records.size(), 12'000u);
+}
+
+TEST_F(FleetOfMany, another_opens_when_the_first_dies_while_it_loads) {
+    world.restart_cache("redis-2");
+    ASSERT_TRUE(world.run_until([this] { return world.loads == 1; }, seconds(3)));
+    world.loader().is_alive = false;
+    ASSERT_TRUE(world.all_serve("redis", seconds(15)));
+    EXPECT_EQ(world.record().epoch, first + 1);
+    EXPECT_EQ(world.loads, 2u);
+    EXPECT_EQ(world.cache().loaded.records.size(), 12'000u);
+}
+
 TEST_F(FleetOfThree, what_the_arbiter_refuses_is_not_asked_again_at_once) {
     world.cache().is_up = false;
     world.run(milliseconds(50));

@@ -108,6 +108,7 @@ public:
     FakeTier& cache() { return tiers_[0]; }
     FakeTier& sql() { return tiers_[1]; }
     FakeNode& node(std::size_t index) { return *nodes_[index]; }
+    FakeNode& loader() { return *loading_.front().node; }
 
     void run(Duration duration) {
         const Time until = now_ + duration;
@@ -159,6 +160,8 @@ public:
     bool arbiter_is_up = true;
     std::size_t calls = 0;  // to the arbiter, by all nodes
     std::size_t named = 0;  // resources, in all NoteUses
+    Duration load_takes{};
+    std::size_t loads = 0;
     Duration arbiter_ahead{};
     Known known;
 
@@ -170,8 +173,15 @@ private:
         return StoreMs{1'790'000'000'000 + to_ms(now_.time_since_epoch() + ahead)};
     }
 
+    struct Load {
+        Time ends{};
+        FakeNode* node = nullptr;
+        TierLoad wish;
+    };
+
     void step() {
         now_ += milliseconds(10);
+        end_loads();
         for (const auto& node : nodes_) {
             if (!node->is_alive || node->is_paused) continue;
             for (std::size_t tier = 0; tier < tiers_.size(); ++tier) probe(*node, tier);
@@ -261,9 +271,26 @@ private:
         node.inbox.push_back(TierDone{action.tier, action.id, done, done ? "" : "refused"});
     }
     void act(FakeNode& node, TierLoad& action) {
-        const bool done = reaches(node, action.tier);
-        if (done) tiers_[action.tier].loaded = action.claims;
-        node.inbox.push_back(TierDone{action.tier, action.id, done, ""});
+        ++loads;
+        loading_.push_back({now_ + load_takes, &node, std::move(action)});
+        if (load_takes == Duration::zero()) end_loads();
+    }
+    // A part of a load is refused once another node has initialised the tier anew.
+    void end_loads() {
+        std::vector<Load> left;
+        for (Load& load : loading_) {
+            if (now_ < load.ends) {
+                left.push_back(std::move(load));
+                continue;
+            }
+            FakeTier& tier = tiers_[load.wish.tier];
+            const bool is_ours = tier.kind == "mysql" || tier.marker->nonce == load.wish.nonce;
+            const bool done = reaches(*load.node, load.wish.tier) && is_ours;
+            if (done) tier.loaded = load.wish.claims;
+            load.node->inbox.push_back(
+                TierDone{load.wish.tier, load.wish.id, done, done ? "" : "the marker is another"});
+        }
+        loading_ = std::move(left);
     }
     void act(FakeNode& node, TierCloseAndRead& action) {
         FakeTier& tier = tiers_[action.tier];
@@ -337,6 +364,7 @@ private:
     std::vector<FakeTier> tiers_;
     std::vector<std::unique_ptr<FakeNode>> nodes_;
     std::vector<std::pair<FakeNode*, CallId>> failed_;
+    std::vector<Load> loading_;
     Time now_{seconds(1000)};
 };
 
