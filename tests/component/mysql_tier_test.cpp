@@ -55,6 +55,9 @@ TEST_F(MysqlTier, operations_on_one_lock_keep_their_order_and_others_share_state
         EXPECT_EQ(reply(host, ids[i + 1]).reply.status, Status::released);
         EXPECT_EQ(reply(host, ids[i + 2]).reply.record->fence, make_fence(7, 2));
     }
+    const BatchDepths batches = host.tier().health().batches;
+    EXPECT_EQ(batches.commands(), 600u);
+    EXPECT_LT(batches.batches(), 200u);
     core::List list;
     list.count = 60;
     std::size_t rows = 0;

@@ -54,11 +54,16 @@ TEST_F(RedisDriver, sends_what_came_in_one_turn_in_one_write_and_keeps_the_order
         expected.emplace_back(a.submit(a.release(wish)), Status::released);
     }
     EXPECT_EQ(a.health().in_flight, 3'000u);
+    const BatchDepths before = a.health().batches;
     for (const auto& [id, status] : expected) {
         const auto outcome = a.outcome(id);
         ASSERT_TRUE(std::holds_alternative<core::OperationReply>(outcome));
         ASSERT_EQ(std::get<core::OperationReply>(outcome).reply.status, status);
     }
+    const BatchDepths after = a.health().batches;
+    const std::size_t deepest = BatchDepths::buckets - 1;
+    EXPECT_EQ(after.at(deepest), before.at(deepest) + 1);
+    EXPECT_GE(after.commands(), before.commands() + 3'000);
 }
 
 TEST_F(RedisDriver, refuses_more_operations_than_may_be_in_flight) {
