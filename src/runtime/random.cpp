@@ -5,6 +5,7 @@
 
 #include <openssl/rand.h>
 
+#include <array>
 #include <cstring>
 #include <stdexcept>
 #include <string_view>
@@ -17,12 +18,12 @@ std::string RandomNames::draw() {
     constexpr std::size_t size = 22;
     if (pool_.size() - used_ < size) refill();
     unsigned char* const bytes = pool_.data() + used_;
-    std::string name(size, '\0');
+    std::array<char, size> name;
     for (std::size_t i = 0; i < size; ++i) name[i] = alphabet[bytes[i] & 63u];
     // What was given out is a secret of its user's alone.
     std::memset(bytes, 0, size);
     used_ += size;
-    return name;
+    return {name.data(), size};
 }
 
 std::uint64_t RandomNames::draw_number() {

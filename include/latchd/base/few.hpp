@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <new>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -70,10 +71,14 @@ public:
     }
     template <class... Arguments>
     T& emplace_back(Arguments&&... arguments) {
-        // Before anything moves: an argument may be of an element.
-        T value{std::forward<Arguments>(arguments)...};
-        if (size_ == room_) move_into(std::max<std::size_t>(4, 2 * std::size_t{room_}));
-        T* const place = std::construct_at(data() + size_, std::move(value));
+        if (size_ == room_) [[unlikely]] {
+            // Before anything moves: an argument may be of an element.
+            T value{std::forward<Arguments>(arguments)...};
+            move_into(std::max<std::size_t>(4, 2 * std::size_t{room_}));
+            return *std::construct_at(data() + size_++, std::move(value));
+        }
+        T* const place =
+            ::new (static_cast<void*>(data() + size_)) T{std::forward<Arguments>(arguments)...};
         ++size_;
         return *place;
     }

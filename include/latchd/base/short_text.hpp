@@ -11,6 +11,27 @@
 #include <utility>
 
 namespace latchd {
+namespace text_hash {
+
+// Both halves of the product: each bit of the two words reaches many of the result.
+[[nodiscard]] inline std::uint64_t mixed(std::uint64_t a, std::uint64_t b) noexcept {
+    __extension__ using Wide = unsigned __int128;
+    const Wide product = static_cast<Wide>(a) * b;
+    return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+}
+
+// Odd constants without a pattern.
+inline constexpr std::array<std::uint64_t, 4> salts = {
+    0x9e3779b97f4a7c15, 0xd1b54a32d192ed03, 0x8cb92ba72f3d8dd7, 0xdb4f0b9175ae2165};
+
+template <std::size_t Count>
+[[nodiscard]] std::uint64_t of(const std::array<std::uint64_t, Count>& words) noexcept {
+    const std::uint64_t last = Count > 3 ? words[Count - 1] : 0;
+    return mixed(mixed(words[0] ^ salts[0], words[1] ^ salts[1]) ^ salts[2],
+                 mixed(words[2] ^ salts[2], last ^ salts[3]) ^ salts[1]);
+}
+
+}  // namespace text_hash
 
 // Bytes of any length and value that are mostly short: all but one byte of the object can be text,
 // so that keys, tokens and names are copied without the heap (a std::string keeps 15). Never
@@ -63,14 +84,21 @@ public:
         if (a.is_on_heap() || b.is_on_heap()) [[unlikely]] {
             return a.view() == b.view();
         }
-        return a.words_ == b.words_;
+        std::uint64_t differs = 0;  // bits; a loop, since std::array calls memcmp
+        for (std::size_t i = 0; i < Words; ++i) differs |= a.words_[i] ^ b.words_[i];
+        return differs == 0;
     }
     friend std::strong_ordering operator<=>(const InlineText& a, const InlineText& b) noexcept {
         return a.view() <=> b.view();
     }
 
     // The same for equal texts in this and every later process of the same architecture.
-    [[nodiscard]] std::size_t hash() const noexcept;
+    [[nodiscard]] std::size_t hash() const noexcept {
+        if (is_on_heap()) [[unlikely]] {
+            return hash_of_heap();
+        }
+        return text_hash::of(words_);
+    }
 
 private:
     static constexpr std::uint8_t heap_tag = 0xff;
@@ -98,6 +126,7 @@ private:
         std::memcpy(reinterpret_cast<char*>(words_.data()) + inline_max, &value, 1);
     }
     void put_on_heap(std::string_view text);
+    [[nodiscard]] std::size_t hash_of_heap() const noexcept;
     void drop() noexcept {
         if (is_on_heap()) [[unlikely]] {
             delete[] heap();
