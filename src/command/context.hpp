@@ -16,6 +16,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 namespace latchd::command {
 
@@ -62,11 +64,17 @@ struct Context {
     void syntax_error() { error("ERR syntax error"); }
 
     [[nodiscard]] core::Ticket ticket() const noexcept { return {client.id, slot}; }
-    void start(core::ClientCommand&& command_of_core, LockKey&& subject, bool may_overlap = true);
+    template <class CommandOfCore>
+    void start(CommandOfCore&& command_of_core, LockKey&& subject, bool may_overlap = true) {
+        static_assert(std::is_rvalue_reference_v<CommandOfCore&&>);
+        disposition.started.emplace(std::move(command_of_core));
+        set_pending(std::move(subject), may_overlap);
+    }
     // Of a fleet: answered later; `number`: done is told as 1.
     void ask(std::variant<FleetMove, core::authority::WriteResource> wish, bool number = false);
     // To be run once the other loops have reported.
     void gather();
+    void set_pending(LockKey&& subject, bool may_overlap);  // for start()
     void close_after_reply() noexcept { disposition.kind = Disposition::Kind::close_after_flush; }
 };
 

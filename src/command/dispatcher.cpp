@@ -42,12 +42,6 @@ std::vector<std::string> masked(const Command& command, Arguments args) {
     return shown;
 }
 
-Disposition end_at_once(Disposition::Kind kind) {
-    Disposition disposition;
-    disposition.kind = kind;
-    return disposition;
-}
-
 }  // namespace
 
 ClientName name_of(const ClientState& state) {
@@ -59,16 +53,14 @@ bool is_trusted(const ClientState& state, const Options& options) noexcept {
     return options.password.empty() || state.authenticated;
 }
 
-void Context::start(core::ClientCommand&& command_of_core, LockKey&& subject, bool may_overlap) {
+void Context::set_pending(LockKey&& subject, bool may_overlap) {
     disposition.kind = Disposition::Kind::started;
-    disposition.started.emplace(Started{
-        .command = std::move(command_of_core),
-        .pending = {.command = &command,
-                    .proto = client.proto,
-                    .started = services.host.now(),
-                    .subject = std::move(subject)},
-        .may_overlap = may_overlap,
-    });
+    Started& started = *disposition.started;
+    started.pending.command = &command;
+    started.pending.proto = client.proto;
+    started.pending.started = services.host.now();
+    started.pending.subject = std::move(subject);
+    started.may_overlap = may_overlap;
     ++client.unanswered;
 }
 
@@ -184,14 +176,18 @@ Disposition Dispatcher::Impl::run(ClientState& state,
                                   std::uint64_t slot,
                                   std::string& out) {
     static constexpr Command none{};
-    if (is_http(args.front())) return end_at_once(Disposition::Kind::close_after_flush);
-    Disposition disposition;
+    Disposition disposition;  // all returns name it, or it would be moved
+    if (is_http(args.front())) {
+        disposition.kind = Disposition::Kind::close_after_flush;
+        return disposition;
+    }
     const std::size_t reply_begin = out.size();
     const ReplyMode mode = state.reply_mode;
     Context probe{services_, state, none, args, slot, out, disposition};
     const Command* command = look_up(args, probe);
     if (command != nullptr && command->has(flag_alone) && state.unanswered > 0) {
-        return end_at_once(Disposition::Kind::postponed);
+        disposition.kind = Disposition::Kind::postponed;
+        return disposition;
     }
     services_.statistics.count_processed();
     ++state.commands;

@@ -91,11 +91,11 @@ void NodeShell::handle(core::Event&& event) {
     stepping_ = true;
     step(std::move(event));
     // Carrying out an action may have queued more, and so may the handling of these.
-    for (std::size_t i = 0; i < queue_.size(); ++i) {
-        core::Event next = std::move(queue_[i]);
-        step(std::move(next));
+    while (!queue_.empty()) {
+        std::swap(queue_, taken_);  // what is queued meanwhile moves none of these
+        for (core::Event& next : taken_) step(std::move(next));
+        taken_.clear();
     }
-    queue_.clear();
     stepping_ = false;
 }
 

@@ -103,6 +103,7 @@ private:
     Time now_;
 
     std::vector<core::Event> queue_;
+    std::vector<core::Event> taken_;  // of the queue, being handled
     core::Actions actions_;
     bool stepping_ = false;
     bool in_turn_ = false;

@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -40,6 +41,11 @@ struct Pending {
 
 // A command that needs the core. The ticket is (state.id, slot).
 struct Started {
+    Started() = default;
+    template <class CommandOfCore>
+    explicit Started(CommandOfCore&& of)
+        : command(std::in_place_type<CommandOfCore>, std::forward<CommandOfCore>(of)) {}
+
     core::ClientCommand command;
     Pending pending;
     // Later commands of the same connection may be run before this one is answered; their
@@ -81,6 +87,10 @@ struct Disposition {
         postponed,          // nothing was done: run it again once everything before is answered
         close_after_flush,  // as done, and close when all replies up to this one have left
     };
+
+    // Not the compiler's: that would zero what most dispositions never use.
+    Disposition() noexcept {}
+
     Kind kind = Kind::done;
     std::optional<Started> started;
     std::optional<Asked> asked;
