@@ -36,7 +36,7 @@ KeptRecord keep(const GrantRecord& record, Time at, RecentNames* names) {
     KeptRecord kept;
     kept.holds.reserve(record.holds.size());
     for (const Hold& hold : record.holds) {
-        kept.holds.push_back({hold.token, hold.request, hold.attempts, at + hold.adopt_left});
+        kept.holds.emplace_back(hold.token, hold.request, hold.attempts, at + hold.adopt_left);
     }
     kept.owner = record.owner;
     kept.fence = record.fence;
@@ -58,12 +58,13 @@ KeptRecord keep(const GrantRecord& record, Time at, RecentNames* names) {
     return kept;
 }
 
-namespace {
-
-GrantRecord without_holds(const LockKey& key, const KeptRecord& kept, Time now) {
-    GrantRecord record;
+void fill(GrantRecord& record, const LockKey& key, const KeptRecord& kept, Time now) {
     record.key = key;
     record.holds.reserve(kept.holds.size());
+    for (const KeptHold& hold : kept.holds) {
+        const Duration adopt_left = std::max(hold.adopt_until - now, Duration::zero());
+        record.holds.push_back({hold.token, hold.request, hold.attempts, adopt_left});
+    }
     record.owner = kept.owner;
     record.fence = kept.fence;
     record.version = kept.version;
@@ -76,29 +77,11 @@ GrantRecord without_holds(const LockKey& key, const KeptRecord& kept, Time now) 
     record.age = now - kept.granted_at;
     record.node = kept.node;
     record.client = kept.client;
-    return record;
 }
-
-Duration adopt_left(const KeptHold& hold, Time now) {
-    return std::max(hold.adopt_until - now, Duration::zero());
-}
-
-}  // namespace
 
 GrantRecord to_record(const LockKey& key, const KeptRecord& kept, Time now) {
-    GrantRecord record = without_holds(key, kept, now);
-    for (const KeptHold& hold : kept.holds) {
-        record.holds.push_back({hold.token, hold.request, hold.attempts, adopt_left(hold, now)});
-    }
-    return record;
-}
-
-GrantRecord to_record(const LockKey& key, KeptRecord&& kept, Time now) {
-    GrantRecord record = without_holds(key, kept, now);
-    for (KeptHold& hold : kept.holds) {
-        record.holds.push_back(
-            {hold.token, hold.request, std::move(hold.attempts), adopt_left(hold, now)});
-    }
+    GrantRecord record;
+    fill(record, key, kept, now);
     return record;
 }
 

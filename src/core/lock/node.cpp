@@ -4,6 +4,7 @@
 
 #include <latchd/core/lock/node.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace latchd::core {
@@ -60,8 +61,9 @@ void Node::Impl::erase_if_idle(Lock& lock) {
     locks_.erase(locks_.find(*lock.key));
 }
 
-void Node::Impl::answer(const Ticket& ticket, Outcome outcome) {
-    out_->push_back(Answer{ticket, std::move(outcome)});
+OperationId Node::Impl::take_off(const Flight& flight) {
+    flights_.emplace(++operations_, flight);
+    return OperationId{operations_};
 }
 
 void Node::Impl::fail(const Ticket& ticket, ErrorWord word, std::string text) {
@@ -115,7 +117,11 @@ Node::~Node() = default;
 
 void Node::step(Time now, Event&& event, Actions& out) { impl_->step(now, std::move(event), out); }
 
-std::optional<Time> Node::next_deadline() const noexcept { return impl_->deadlines_.earliest(); }
+std::optional<Time> Node::next_deadline() const noexcept {
+    const auto of_waits = impl_->waits_.earliest();
+    const auto of_locks = impl_->deadlines_.earliest();
+    return of_waits && of_locks ? std::min(of_waits, of_locks) : of_waits ? of_waits : of_locks;
+}
 
 NodeCounts Node::counts() const noexcept { return impl_->counts_; }
 

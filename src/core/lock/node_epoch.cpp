@@ -64,7 +64,7 @@ void Node::Impl::decide_here(Task& task) {
     if (task.ticket) answer(*task.ticket, Number{value});
     task.ticket.reset();
     task.try_until = now_ + options_.ttl_max + options_.delay_max + options_.answer_max;
-    deadlines_.arm(task, task.try_until);
+    waits_.arm(task, task.try_until);
 }
 
 // Where the old connection can't be ended, a copy of the Restore may come behind the release of
@@ -116,7 +116,7 @@ void Node::Impl::add_cancelled(const LockKey& key, const RequestId& request) {
 void Node::Impl::end_delay(Lock& lock, Fence up_to) {
     Aside* const aside = lock.any_aside();
     if (aside == nullptr || !aside->delayed || aside->delayed->fence > up_to) return;
-    out_->push_back(JournalDrop{*lock.key, aside->delayed->fence});
+    add<JournalDrop>(*lock.key, aside->delayed->fence);
     aside->delayed.reset();
 }
 
@@ -257,8 +257,8 @@ void Node::Impl::restored(Task& task, Reply& reply, Time sent) {
     const Fence former = lock.record->fence;
     keep_record(lock, std::move(*reply.record), sent);
     if (lock.record->fence != former) {
-        out_->push_back(JournalDrop{*lock.key, former});
-        out_->push_back(JournalPut{to_record(*lock.key, *lock.record, now_)});
+        add<JournalDrop>(*lock.key, former);
+        add<JournalPut>(to_record(*lock.key, *lock.record, now_));
         happened(Happened::Kind::failover, lock, "the store was replaced");
     }
 }
@@ -287,6 +287,7 @@ void Node::Impl::on(StoreOpened&& event) {
     open_ = true;
     settling_ = false;
     tier_ = std::move(event.tier);
+    doubted_tier_ = tier_ + '?';
     shared_ = event.shared;
     margin_ = event.margin;
     kill_works_ = event.kill_works;

@@ -15,14 +15,14 @@
 namespace latchd::core {
 
 void Node::Impl::on(UnlockCommand&& command) {
-    const Lock* const known = find(command.key);
+    Lock* const known = find(command.key);
     const bool had_token =
         known != nullptr && known->record && known->record->find(command.token) != nullptr;
     if (const auto value = remembered(command.key, command.token);
         value && *value != lost_maxhold && (*value > 0 || !had_token)) {
         return answer(command.ticket, Number{*value});
     }
-    Lock& lock = lock_of(command.key);
+    Lock& lock = known != nullptr ? *known : lock_of(command.key);
     const bool had_delayed =
         lock.aside().delayed && lock.aside().delayed->find(command.token) != nullptr;
     if (!lock.record && !had_delayed && is_away(lock)) {
@@ -53,7 +53,7 @@ void Node::Impl::on(UnlockCommand&& command) {
         }
     }
     if (then != nullptr) {
-        wish.then = make_acquire(*then, false);
+        make_acquire(*then, false, wish.then.emplace());
         wish.yields = has_had_its_turn(lock);
         then->is_handed = !wish.yields;
         ++counts_.handovers;
@@ -103,9 +103,9 @@ void Node::Impl::unlocked(Task& task, const Reply& reply) {
     if (gone && task.doubtful) {
         value = is_only_hold_gone(lock, reply) ? 2 : 1;
     }
-    const auto before = remembered(*lock.key, token);
-    if (gone && before && *before != lost_maxhold) {
-        value = *before;  // the same UNLOCK was under way twice
+    if (gone) {
+        const auto before = remembered(*lock.key, token);
+        if (before && *before != lost_maxhold) value = *before;  // it was under way twice
     }
     const bool here = lock.record && lock.record->find(token) != nullptr;
     if (reply.status == Status::released && reply.record) ended_in_store(lock, *reply.record);
@@ -278,8 +278,8 @@ void Node::Impl::cancel_here(const LockKey& key, const RequestId& request) {
         if (waiting.queued) --counts_.waiting;
         waiting.queued = false;
         waiting.given_up = true;
-        std::erase(waiting_clients_[waiting.command.ticket.client], &waiting);
-        deadlines_.disarm(waiting);
+        forget_waiting(waiting);
+        waits_.disarm(waiting);
         return;
     }
     waiting.given_up = true;
@@ -394,7 +394,7 @@ void Node::Impl::on(NodeMessage&& message) {
 
 void Node::Impl::on(ClientGone&& event) {
     if (const auto it = waiting_clients_.find(event.client); it != waiting_clients_.end()) {
-        const std::vector<Request*> requests = std::move(it->second);
+        const Few<Request*> requests = std::move(it->second);
         waiting_clients_.erase(it);
         for (Request* const request : requests) client_left(*request);
     }

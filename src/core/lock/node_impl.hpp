@@ -5,6 +5,10 @@
 #include "node_parts.hpp"
 #include "renewal.hpp"
 
+#include <latchd/base/few.hpp>
+
+#include <boost/unordered/unordered_flat_map.hpp>
+
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -29,7 +33,10 @@ public:
     NodeOptions options_;
     Registry& registry_;
     NameSource& names_;
-    Deadlines deadlines_;
+    Deadlines deadlines_;  // of locks, and of the drain
+    // Of requests and tasks, which come and go: each would have to rise past the leases of a
+    // million locks, which end later, and leave through them again.
+    Deadlines waits_;
     NodeCounts counts_;
     std::unordered_map<ResourceName, std::uint64_t> held_;
 
@@ -40,12 +47,13 @@ public:
     void granted(Request& request, Reply& reply, Time sent);
     void refused(Request& request, const Reply& reply);
     void ask(Request& request, bool join_only);
-    Acquire make_acquire(Request& request, bool join_only);
+    void make_acquire(Request& request, bool join_only, Acquire& wish);
     void begin_again(Request& request);
     void ask_failed(Request& request, Failure failure, const std::string& text);
     void time_out(Request& request);
     void undo(Request& request);
     void drop(Request& request);
+    void forget_waiting(const Request& request);
     void client_left(Request& request);
     Request* head(const Lock& lock) const noexcept;
     bool may_ask(Lock& lock, const Request& first);
@@ -122,6 +130,7 @@ public:
     [[nodiscard]] std::string max_ms(const Task& task) const;
     void failed(const Flight& flight, Failure failure, const std::string& text);
     void pop_timers();
+    [[nodiscard]] Timer* pop_timer() noexcept;
     void check_drained();
     [[nodiscard]] std::string nostore_text(bool held_back) const;
     [[nodiscard]] std::string away_text(const Lock& lock) const;
@@ -146,7 +155,7 @@ public:
     [[nodiscard]] bool is_degraded(const ResourceSettings* settings) const noexcept;
     [[nodiscard]] const char* worth_too_little(Require require, const std::string& told) const;
     [[nodiscard]] std::optional<std::string> refusal(const LockCommand& command) const;
-    [[nodiscard]] std::string told_tier() const;
+    [[nodiscard]] const std::string& told_tier() const noexcept;
     void refuse_degraded();
     void resume();
 
@@ -188,7 +197,17 @@ public:
     Lock& lock_of(const LockKey& key);
     Lock* find(const LockKey& key) noexcept;
     void erase_if_idle(Lock& lock);
-    void answer(const Ticket& ticket, Outcome outcome);
+    // An action that is made of its parts where it lies: it is not moved there.
+    template <class T, class... Parts>
+    T& add(Parts&&... parts) {
+        return std::get<T>(
+            out_->emplace_back(std::in_place_type<T>, std::forward<Parts>(parts)...));
+    }
+    template <class T>
+    void answer(const Ticket& ticket, T&& outcome) {
+        add<Answer>(ticket, std::forward<T>(outcome));
+    }
+    [[nodiscard]] OperationId take_off(const Flight& flight);
     void fail(const Ticket& ticket, ErrorWord word, std::string text);
     void notice(Notice::Level level, const char* event, std::string text);
     [[nodiscard]] bool wants_debug() const noexcept { return options_.debug_notices; }
@@ -232,6 +251,7 @@ public:
     std::deque<std::pair<Time, GoneFence>> gone_;
     std::deque<std::pair<Time, CancelledRequest>> cancelled_;
     std::string tier_;
+    std::string doubted_tier_ = "?";  // as it is told while the permit is not confirmed
     std::string closed_reason_ = "no store has been reached yet";
     Epoch epoch_ = 0;
     Duration margin_{};
@@ -243,8 +263,8 @@ public:
     std::unordered_map<LockKey, Lock> locks_;
     std::list<Request> requests_;
     std::list<Task> tasks_;
-    std::unordered_map<std::uint64_t, Flight> flights_;
-    std::unordered_map<ClientId, std::vector<Request*>> waiting_clients_;
+    boost::unordered_flat_map<std::uint64_t, Flight> flights_;
+    boost::unordered_flat_map<ClientId, Few<Request*>> waiting_clients_;
     std::unordered_map<ClientId, std::unordered_set<Lock*>> keeping_clients_;
     std::unordered_multimap<ClientId, Task*> taking_over_;  // RENEW KEEP under way
     struct Remembered {
@@ -252,7 +272,9 @@ public:
         std::size_t lock = 0;  // hash of its key
         Time until{};
     };
-    std::unordered_map<Token, Remembered> remembered_;
+    // Flat: most are cold, and most that are looked for are not here, which flat maps say by a
+    // byte.
+    boost::unordered_flat_map<Token, Remembered, std::hash<Token>> remembered_;
     std::deque<std::pair<Time, Token>> remembered_order_;
     std::uint64_t operations_ = 0;
     std::uint64_t attempts_ = 0;

@@ -122,7 +122,7 @@ void Node::Impl::keep_record(Lock& lock, GrantRecord&& record, Time sent) {
     // Adopted or re-entered, it may run for longer than the LOCK asked for, and this node is the
     // one that keeps a record of it now.
     if (is_strict(*lock.key)) (void)is_covered(lock.key->resource, record.left + record.delay);
-    out_->push_back(JournalPut{std::move(record)});
+    add<JournalPut>(std::move(record));
 }
 
 // nullptr: too many resources. Only KEEP locks are watched: the others' renewals are not ours.
@@ -143,7 +143,7 @@ void Node::Impl::drop_record(Lock& lock) {
     if (Pace* const pace = pace_of(lock)) pace->saw_hold(now_ - lock.record->granted_at);
     for (Holder& holder : lock.holders) stop_keeping(lock, holder);
     lock.holders.clear();
-    out_->push_back(JournalDrop{*lock.key, lock.record->fence});
+    add<JournalDrop>(*lock.key, lock.record->fence);
     lock.record.reset();
     lock.releasing = false;
     lock.roamed = false;
@@ -164,7 +164,7 @@ void Node::Impl::forget_hold(Lock& lock, const Token& token) {
     if (const KeptHold* const hold = lock.record->find(token);
         hold != nullptr && lock.record->holds.size() > 1) {
         lock.record->erase(*hold);
-        out_->push_back(JournalPut{to_record(*lock.key, *lock.record, now_)});
+        add<JournalPut>(to_record(*lock.key, *lock.record, now_));
     }
 }
 
@@ -241,7 +241,7 @@ void Node::Impl::lease_ended(Lock& lock, const char* reason, Ending ending) {
     lock.check_at = free_at;
     if (!delayed) return;
     // Nobody gets it for that long, whatever becomes of the store or of this process.
-    out_->push_back(JournalPut{to_record(*lock.key, *delayed, now_)});
+    add<JournalPut>(to_record(*lock.key, *delayed, now_));
     lock.set_aside().delayed = std::move(delayed);
 }
 

@@ -46,7 +46,7 @@ void Node::Impl::take_over(Request& request, LockCommand&& command) {
              ErrorWord::err,
              "superseded: the same REQ came again on another connection");
         if (request.queued) --counts_.waiting;
-        std::erase(waiting_clients_[request.command.ticket.client], &request);
+        forget_waiting(request);
     }
     request.ghost = false;
     request.given_up = false;
@@ -63,7 +63,7 @@ void Node::Impl::enter(Request& request, LockCommand&& command) {
     request.wait_until = now_ + request.command.wait;
     request.answer_by = request.wait_until + options_.answer_max;
     waiting_clients_[request.command.ticket.client].push_back(&request);
-    deadlines_.arm(request, request.queued ? request.wait_until : request.answer_by);
+    waits_.arm(request, request.queued ? request.wait_until : request.answer_by);
 }
 
 void Node::Impl::on(LockCommand&& command) {
@@ -122,14 +122,13 @@ void Node::Impl::on(LockCommand&& command) {
     settle(lock);
 }
 
-Acquire Node::Impl::make_acquire(Request& request, bool join_only) {
+void Node::Impl::make_acquire(Request& request, bool join_only, Acquire& wish) {
     request.joins_only = join_only;
     request.is_local = fleet_local_;
     request.tier = told_tier();
     if (request.attempt.number == 0) request.attempt = {options_.incarnation, ++attempts_};
     const LockCommand& command = request.command;
     const ResourceSettings* const settings = registry_.find(command.key.resource.view());
-    Acquire wish;
     wish.key = command.key;
     wish.request = request.id;
     wish.attempt = request.attempt;
@@ -152,7 +151,6 @@ Acquire Node::Impl::make_acquire(Request& request, bool join_only) {
     request.is_handed = false;
     request.stage = Request::Stage::asked;
     request.sent = now_;
-    return wish;
 }
 
 // What its attempt may have got, or may get yet, is undone; the next one is another attempt. Under
@@ -171,11 +169,9 @@ void Node::Impl::ask(Request& request, bool join_only) {
                           request.stage == Request::Stage::doubtful;
     if (most == Allowed::nothing || (most == Allowed::joining && !may_join)) return;
     join_only = join_only || most == Allowed::joining;
-    Acquire wish = make_acquire(request, join_only);
+    Submit& sent = add<Submit>(take_off({nullptr, &request, now_}), std::in_place_type<Acquire>);
+    make_acquire(request, join_only, std::get<Acquire>(sent.operation));
     if (!join_only) request.lock->asked_at = now_;
-    const std::uint64_t id = ++operations_;
-    flights_.emplace(id, Flight{nullptr, &request, now_});
-    out_->push_back(Submit{OperationId{id}, std::move(wish)});
 }
 
 // A lock's next move: its head asks, if it may; its deadline is set; or it is forgotten.
@@ -362,7 +358,7 @@ void Node::Impl::ask_failed(Request& request, Failure failure, const std::string
     if (open_) {
         lock.check_at = now_ + options_.wake_check / 10;
         if (!request.queued) {
-            deadlines_.arm(request, std::min(request.answer_by, lock.check_at));
+            waits_.arm(request, std::min(request.answer_by, lock.check_at));
         }
     }
     settle(lock);
@@ -374,7 +370,7 @@ void Node::Impl::time_out(Request& request) {
     const Ticket ticket = request.command.ticket;
     if (now_ < request.answer_by) {
         if (!request.queued) {  // a second try of a LOCK without WAIT
-            deadlines_.arm(request, request.answer_by);
+            waits_.arm(request, request.answer_by);
             if (open_ && request.stage == Request::Stage::idle) ask(request, false);
             return;
         }
@@ -395,7 +391,7 @@ void Node::Impl::time_out(Request& request) {
             return drop(request);
         }
         // An answer of the store is under way, or the store is away: a little longer.
-        deadlines_.arm(request, request.answer_by);
+        waits_.arm(request, request.answer_by);
         return;
     }
     const bool was_sent = request.stage != Request::Stage::idle;
@@ -417,7 +413,7 @@ void Node::Impl::time_out(Request& request) {
     // Stays until its answer comes, to be undone then.
     if (request.queued) --counts_.waiting;
     request.queued = false;
-    std::erase(waiting_clients_[ticket.client], &request);
+    forget_waiting(request);
     settle(lock);
 }
 
@@ -438,15 +434,19 @@ void Node::Impl::undo(Request& request) {
 void Node::Impl::drop(Request& request) {
     Lock& lock = *request.lock;
     if (request.queued && !request.ghost) --counts_.waiting;
-    const auto client = waiting_clients_.find(request.command.ticket.client);
-    if (client != waiting_clients_.end()) {
-        std::erase(client->second, &request);
-        if (client->second.empty()) waiting_clients_.erase(client);
-    }
-    deadlines_.disarm(request);
+    forget_waiting(request);
+    waits_.disarm(request);
     lock.requests.remove(request);
     requests_.erase(request.self);
     settle(lock);
+}
+
+// The end of its connection is not told to it any more.
+void Node::Impl::forget_waiting(const Request& request) {
+    const auto client = waiting_clients_.find(request.command.ticket.client);
+    if (client == waiting_clients_.end()) return;
+    client->second.erase_if([&](const Request* each) { return each == &request; });
+    if (client->second.empty()) waiting_clients_.erase(client);
 }
 
 void Node::Impl::client_left(Request& request) {
@@ -455,7 +455,7 @@ void Node::Impl::client_left(Request& request) {
         if (request.queued) --counts_.waiting;
         request.queued = false;
         request.given_up = true;
-        deadlines_.disarm(request);
+        waits_.disarm(request);
         if (request.stage == Request::Stage::doubtful) {
             undo(request);
             return drop(request);
@@ -469,7 +469,7 @@ void Node::Impl::client_left(Request& request) {
     // Its place stays for a while: the client's library may come back with the same REQ.
     --counts_.waiting;
     request.ghost = true;
-    deadlines_.arm(request, now_ + options_.place_kept);
+    waits_.arm(request, now_ + options_.place_kept);
     settle(lock);
 }
 

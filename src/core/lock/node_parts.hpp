@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 // What a node keeps of locks, of the LOCKs that wait for them, and of what it asked its store.
@@ -176,8 +177,6 @@ private:
 // Everything else that a node asks of its store: one operation, sent again until it is answered
 // or not worth it any more.
 struct Task : Timer {
-    Task() : Timer(timer_of_task) {}
-
     enum class Kind : std::uint8_t {
         unlock,  // for a client, or ONCLOSE RELEASE
         renew,   // for a client
@@ -191,6 +190,9 @@ struct Task : Timer {
         restore,
         step_out,
     };
+
+    Task(Kind what, Operation&& asks)
+        : Timer(timer_of_task), kind(what), operation(std::move(asks)) {}
 
     Kind kind{};
     Operation operation;

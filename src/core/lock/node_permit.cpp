@@ -25,18 +25,19 @@ std::optional<T> first_of(const std::optional<T>& a, const std::optional<T>& b) 
 // and answered so.
 bool Node::Impl::complete(LockCommand& command) {
     const ResourceSettings* const settings = registry_.use(command.key.resource.view());
-    const std::string& name = command.key.resource.str();
+    const auto name = [&] { return command.key.resource.str(); };
     if (settings != nullptr && settings->retired) {
         fail(command.ticket,
              ErrorWord::err,
-             "resource retired: nobody has used '" + name + "' for long; RESOURCE SET " + name +
+             "resource retired: nobody has used '" + name() + "' for long; RESOURCE SET " + name() +
                  " takes it into use again");
         return false;
     }
     if (settings == nullptr && registry_.require_registered) {
         fail(command.ticket,
              ErrorWord::err,
-             "resource '" + name + "' is not registered; RESOURCE SET " + name + " registers it");
+             "resource '" + name() + "' is not registered; RESOURCE SET " + name() +
+                 " registers it");
         return false;
     }
     static const ResourceSettings defaults;
@@ -52,7 +53,7 @@ bool Node::Impl::complete(LockCommand& command) {
         if (command.release_on_close) {
             fail(command.ticket,
                  ErrorWord::err,
-                 "ONCLOSE RELEASE is refused for '" + name +
+                 "ONCLOSE RELEASE is refused for '" + name() +
                      "', which is strict: the end of a connection is not the end of its client");
             return false;
         }
@@ -97,8 +98,8 @@ std::optional<Error> Node::Impl::overload(const Lock& lock, const LockCommand& c
 
 // ---- what a grant is worth ---------------------------------------------------------------------
 
-std::string Node::Impl::told_tier() const {
-    return shared_ && !permit_.is_confirmed ? tier_ + '?' : tier_;
+const std::string& Node::Impl::told_tier() const noexcept {
+    return shared_ && !permit_.is_confirmed ? doubted_tier_ : tier_;
 }
 
 // `told`: the tier as the reply shows it.
@@ -128,7 +129,7 @@ bool Node::Impl::is_degraded(const ResourceSettings* settings) const noexcept {
 
 // Why a fresh grant would be worth less than it must be; nothing if it would not.
 std::optional<std::string> Node::Impl::refusal(const LockCommand& command) const {
-    const std::string told = told_tier();
+    const std::string& told = told_tier();
     if (const char* const what = worth_too_little(command.require, told)) {
         return "the tier is " + told + ", not " + what;
     }

@@ -33,11 +33,8 @@ Task& Node::Impl::add_task(Task::Kind kind,
                            Operation&& operation,
                            Lock* lock,
                            std::optional<Ticket> ticket) {
-    tasks_.emplace_back();
-    Task& task = tasks_.back();
+    Task& task = tasks_.emplace_back(kind, std::move(operation));
     task.self = std::prev(tasks_.end());
-    task.kind = kind;
-    task.operation = std::move(operation);
     task.ticket = ticket;
     task.lock = lock;
     if (lock != nullptr) {
@@ -65,25 +62,22 @@ void Node::Impl::start(Task& task, Request* then) {
             task.ticket.reset();
         }
     } else {
-        const std::uint64_t id = ++operations_;
-        flights_.emplace(id, Flight{&task, then, now_});
         task.under_way = true;
-        Operation operation = task.operation;
+        Submit& sent = add<Submit>(take_off({&task, then, now_}), task.operation);
         if (auto* const release = std::get_if<Release>(&task.operation)) {
             release->then.reset();  // sent again, it only releases
-        } else if (auto* const undo = std::get_if<Undo>(&operation)) {
+        } else if (auto* const undo = std::get_if<Undo>(&sent.operation)) {
             if (task.doubtful && !kill_works_) {
                 undo->tombstone = options_.ttl_max + options_.answer_max;
             }
         }
-        out_->push_back(Submit{OperationId{id}, std::move(operation)});
     }
-    deadlines_.arm(task, task.ticket ? task.answer_by : std::max(task.try_until, now_));
+    waits_.arm(task, task.ticket ? task.answer_by : std::max(task.try_until, now_));
 }
 
 void Node::Impl::finish(Task& task) {
     Lock* const lock = task.lock;
-    deadlines_.disarm(task);
+    waits_.disarm(task);
     if (task.keeper) {
         const auto [first, last] = taking_over_.equal_range(*task.keeper);
         taking_over_.erase(
@@ -129,7 +123,7 @@ void Node::Impl::time_out(Task& task) {
         }
     }
     if (now_ < task.try_until) {
-        deadlines_.arm(task, task.try_until);
+        waits_.arm(task, task.try_until);
         return;
     }
     if (task.kind == Task::Kind::keep && !task.under_way) task.lock->renewing = false;
@@ -162,7 +156,7 @@ void Node::Impl::task_failed(Task& task, Failure failure, const std::string& tex
     }
     // Parked until the store opens; where it is open and said no, tried again in a while.
     const Time until = task.ticket ? task.answer_by : task.try_until;
-    deadlines_.arm(task, open_ ? std::min(until, now_ + options_.wake_check) : until);
+    waits_.arm(task, open_ ? std::min(until, now_ + options_.wake_check) : until);
 }
 
 void Node::Impl::on(StoreReplied&& event) {
@@ -263,7 +257,7 @@ void Node::Impl::on(DrainStarted&&) {
             if (request->queued && !request->ghost) --counts_.waiting;
             request->queued = false;
             request->given_up = true;
-            deadlines_.disarm(*request);
+            waits_.disarm(*request);
             continue;
         }
         request->given_up = true;
@@ -292,8 +286,16 @@ void Node::Impl::check_drained() {
     out_->push_back(Drained{});
 }
 
+// The earliest that is due.
+Timer* Node::Impl::pop_timer() noexcept {
+    const auto of_waits = waits_.earliest();
+    const auto of_locks = deadlines_.earliest();
+    const bool is_wait = of_waits && (!of_locks || *of_waits <= *of_locks);
+    return (is_wait ? waits_ : deadlines_).pop(now_);
+}
+
 void Node::Impl::pop_timers() {
-    while (Timer* const timer = deadlines_.pop(now_)) {
+    while (Timer* const timer = pop_timer()) {
         switch (timer->kind) {
             case timer_of_request:
                 time_out(*static_cast<Request*>(timer));

@@ -14,6 +14,16 @@ Reply held(const KeptRecord& record, Time now) {
     return {Status::held, std::nullopt, record.lease_end + record.delay - now, record.fence};
 }
 
+// With the record as it is now.
+Reply told(
+    Status status, const LockKey& key, const KeptRecord& record, Time now, Fence fence_seen = 0) {
+    Reply reply;
+    reply.status = status;
+    fill(reply.record.emplace(), key, record, now);
+    reply.fence_seen = fence_seen;
+    return reply;
+}
+
 }  // namespace
 
 KeptRecord* Table::Impl::find(Time now, const LockKey& key) {
@@ -90,8 +100,12 @@ Reply Table::Impl::acquire(Time now, const Acquire& wish, Turn turn) {
 
 Reply Table::Impl::grant(Time now, const Acquire& wish) {
     step_out(wish.key, wish.node);
-    KeptRecord record;
-    record.holds.push_back({wish.token, wish.request, {wish.attempt}, now + wish.retry_window});
+    const auto [it, is_new] = places_.emplace(wish.key);
+    Place& place = changeable(*it);
+    KeptRecord& record = place.record;
+    if (!is_new) record = {};
+    record.holds.emplace_back(
+        wish.token, wish.request, Few<Attempt>{wish.attempt}, now + wish.retry_window);
     record.owner = wish.owner;
     record.fence = make_fence(epoch_, ++counter_);  // T6
     record.version = 1;
@@ -106,9 +120,8 @@ Reply Table::Impl::grant(Time now, const Acquire& wish) {
     record.granted_at = now;
     record.node = names_.nodes.share(wish.node);
     record.client = names_.clients.share(wish.client);
-    Reply reply{Status::granted, to_record(wish.key, record, now), {}, 0};
-    put(wish.key, std::move(record));
-    return reply;
+    deadlines_.arm(place, record.lease_end + record.delay);
+    return told(Status::granted, wish.key, record, now);
 }
 
 Reply Table::Impl::adopt(Time now, const Acquire& wish, KeptRecord& record, KeptHold& hold) {
@@ -122,7 +135,7 @@ Reply Table::Impl::adopt(Time now, const Acquire& wish, KeptRecord& record, Kept
     pass_to(wish.key, record, wish.node, wish.keep ? &hold.token : nullptr);
     record.client = names_.clients.share(wish.client);
     changed(wish.key, record);
-    return {Status::adopted, to_record(wish.key, record, now), {}, 0};
+    return told(Status::adopted, wish.key, record, now);
 }
 
 Reply Table::Impl::reenter(Time now, const Acquire& wish, KeptRecord& record) {
@@ -138,7 +151,7 @@ Reply Table::Impl::reenter(Time now, const Acquire& wish, KeptRecord& record) {
     pass_to(wish.key, record, wish.node);
     record.client = names_.clients.share(wish.client);
     changed(wish.key, record);
-    return {Status::reentered, to_record(wish.key, record, now), {}, 0};
+    return told(Status::reentered, wish.key, record, now);
 }
 
 // Removes one hold; frees the lock with the last. The reply's record is the grant as it is now,
@@ -151,10 +164,10 @@ Reply Table::Impl::take_out(Time now,
     if (record.holds.size() > 1) {
         record.erase(hold);
         changed(key, record);
-        return {Status::hold_removed, to_record(key, record, now), {}, 0};
+        return told(Status::hold_removed, key, record, now);
     }
     tell(record.node, sender, {NodeMessage::Kind::released, key, record.fence, RequestId{}, false});
-    Reply reply{Status::released, to_record(key, std::move(record), now), {}, 0};
+    Reply reply = told(Status::released, key, record, now);
     erase(key);
     return reply;
 }
@@ -189,7 +202,7 @@ Reply Table::Impl::renew(Time now, const Renew& wish) {
         return {Status::held_by_other, std::nullopt, {}, record->fence};
     }
     if (record->renew_max != 0 && record->renewals >= record->renew_max) {
-        return {Status::renew_limit, to_record(wish.key, *record, now), {}, record->fence};
+        return told(Status::renew_limit, wish.key, *record, now, record->fence);
     }
     if (wish.ttl) record->ttl = *wish.ttl;
     const Time end = std::min(now + record->ttl, record->hard_end);
@@ -197,7 +210,7 @@ Reply Table::Impl::renew(Time now, const Renew& wish) {
     ++record->renewals;
     pass_to(wish.key, *record, wish.node, wish.keep ? &wish.token : nullptr);
     changed(wish.key, *record);
-    return {Status::renewed, to_record(wish.key, *record, now), {}, 0};
+    return told(Status::renewed, wish.key, *record, now);
 }
 
 Reply Table::Impl::undo(Time now, const Undo& wish) {
@@ -235,7 +248,7 @@ Reply Table::Impl::cancel(Time now, const Cancel& wish) {
 Reply Table::Impl::force(Time now, const Force& wish) {
     KeptRecord* const record = find(now, wish.key);
     if (record == nullptr || (wish.fence && *wish.fence != record->fence)) return {};
-    Reply reply{Status::ended, to_record(wish.key, *record, now), {}, record->fence};
+    Reply reply = told(Status::ended, wish.key, *record, now, record->fence);
     tell(record->node,
          wish.node,
          {NodeMessage::Kind::forced, wish.key, record->fence, RequestId{}, false});
@@ -247,7 +260,7 @@ Reply Table::Impl::force(Time now, const Force& wish) {
 Reply Table::Impl::inspect(Time now, const Inspect& wish) {
     const KeptRecord* const record = find(now, wish.key);
     if (record == nullptr) return {Status::not_held, std::nullopt, {}, 0};
-    return {Status::found, to_record(wish.key, *record, now), {}, record->fence};
+    return told(Status::found, wish.key, *record, now, record->fence);
 }
 
 // T2: what was cancelled or undone does not come back with its record.
@@ -270,7 +283,7 @@ Reply Table::Impl::restore(Time now, const Restore& wish) {
         const bool own = std::ranges::any_of(wanted.holds, [&](const KeptHold& hold) {
             return record->find(hold.token) != nullptr;
         });
-        if (own) return {Status::restored, to_record(wish.record.key, *record, now), {}, 0};
+        if (own) return told(Status::restored, wish.record.key, *record, now);
         if (wanted.fence <= record->fence) return held(*record, now);
         // It had ended when the wanted grant was given: it was carried by mistake.
         tell(record->node,
@@ -285,7 +298,7 @@ Reply Table::Impl::restore(Time now, const Restore& wish) {
         wanted.fence = make_fence(epoch_, ++counter_);
         wanted.version = 1;
     }
-    Reply reply{Status::restored, to_record(wish.record.key, wanted, now), {}, 0};
+    Reply reply = told(Status::restored, wish.record.key, wanted, now);
     put(wish.record.key, std::move(wanted));
     return reply;
 }

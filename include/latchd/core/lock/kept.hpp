@@ -56,7 +56,7 @@ struct RecentNames {
 // nullptr: this one shares its names with none.
 [[nodiscard]] KeptRecord keep(const GrantRecord& record, Time at, RecentNames* names = nullptr);
 [[nodiscard]] GrantRecord to_record(const LockKey& key, const KeptRecord& kept, Time now);
-// The same of a record that is not kept any longer.
-[[nodiscard]] GrantRecord to_record(const LockKey& key, KeptRecord&& kept, Time now);
+// The same, into a record that says nothing yet.
+void fill(GrantRecord& record, const LockKey& key, const KeptRecord& kept, Time now);
 
 }  // namespace latchd::core

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -136,19 +137,32 @@ using Event = std::variant<LockCommand,
 
 // ---- what a node asks for ------------------------------------------------------------------
 
+// The most frequent ones are made of their parts where they lie: they are large.
+
 struct Answer {
+    template <class T>
+    Answer(const Ticket& to, T&& says) : ticket(to), outcome(std::forward<T>(says)) {}
+
     Ticket ticket;
     Outcome outcome;
 };
 struct Submit {
+    template <class... Parts>
+    explicit Submit(OperationId as, Parts&&... parts)
+        : id(as), operation(std::forward<Parts>(parts)...) {}
+
     OperationId id{};
     Operation operation;
 };
 // To be in the journal before any Answer of the same step leaves.
 struct JournalPut {
+    explicit JournalPut(GrantRecord&& of) noexcept : record(std::move(of)) {}
+
     GrantRecord record;
 };
 struct JournalDrop {
+    JournalDrop(const LockKey& of, Fence upto) : key(of), fence(upto) {}
+
     LockKey key;
     Fence fence = 0;
 };
