@@ -206,6 +206,7 @@ private:
                                   const authority::FleetRecord& now);
     [[nodiscard]] bool stood_still(const Member& member, Duration within) const;
     [[nodiscard]] bool is_troubled(std::size_t node, Site site, Duration within) const;
+    [[nodiscard]] bool was_silent(std::size_t node) const;
     [[nodiscard]] bool is_paused_lately(std::size_t node) const;
     [[nodiscard]] bool was_seen_troubled(std::size_t node, Site site) const;
     [[nodiscard]] Moment now() const;

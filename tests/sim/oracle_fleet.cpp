@@ -195,6 +195,15 @@ bool Oracle::was_seen_troubled(std::size_t node, Site site) const {
     });
 }
 
+// Cut off from the arbiter for so long that the others count it as lost.
+bool Oracle::was_silent(std::size_t node) const {
+    const auto way = trouble_.find({node, world_.plan.arbiter});
+    return way != trouble_.end() && std::ranges::any_of(way->second, [&](const Trouble& each) {
+               return each.since + world_.plan.view_lease < now() &&
+                      std::min(each.until, now()) + world_.plan.view_lease > now();
+           });
+}
+
 bool Oracle::is_paused_lately(std::size_t node) const {
     const auto pause = paused_.find(node);
     return pause != paused_.end() && pause->second + seconds(10) > now();
@@ -229,7 +238,8 @@ bool Oracle::has_reason(Member& by,
     const std::size_t failing = count(site, seconds(6));
     std::size_t well_alive = 0;
     for (std::size_t node = 0; node < all; ++node) {
-        if (world_.member(node).is_alive() && !is_troubled(node, site, seconds(6))) ++well_alive;
+        const bool is_well = world_.member(node).is_alive() && !is_troubled(node, site, seconds(6));
+        if (is_well && !was_silent(node)) ++well_alive;
     }
     return 2 * failing > all || (failing > 0 && well_alive == 0);
 }
