@@ -79,10 +79,11 @@ public:
              .stop = [this] { stop(); },
              .reload =
                  [] {
-                     telemetry::log(
-                         Level::warning,
-                         "config.reload",
-                         "not part of this version: the configuration is read at the start");
+                     telemetry::reopen_log();
+                     telemetry::log(Level::info,
+                                    "log.reopened",
+                                    "SIGHUP: a log file is open anew; the configuration is read "
+                                    "at the start only");
                  }});
         first().start();
         start_threads();

@@ -238,6 +238,9 @@ void add_latchd(const Source& source, Section& out) {
         out.number("latchd_config_differs", source.fleet->differing.size());
     }
     out.text("latchd_warnings", or_dash(status.warnings));
+    out.number("latchd_log_lines", source.process.log_written);
+    out.number("latchd_log_suppressed", source.process.log_suppressed);
+    out.number("latchd_log_dropped", source.process.log_dropped);
     add_loops(source, out);
 }
 

@@ -440,7 +440,9 @@ constexpr std::array keys{
     Key{.path = "log.target",
         .type = Type::log_target,
         .field = [](Scope s) -> Field { return &s.options.log.target; },
-        .meaning = "`auto` is the journal under systemd, else standard error."},
+        .meaning =
+            "`auto` is the journal under systemd, else standard error. SIGHUP opens a file anew, "
+            "as logrotate wants it."},
     Key{.path = "log.level",
         .type = Type::choice,
         .field = [](Scope s) -> Field { return &s.options.log.level; },
@@ -448,7 +450,8 @@ constexpr std::array keys{
     Key{.path = "log.rate_limit",
         .type = Type::rate,
         .field = [](Scope s) -> Field { return &s.options.log.rate_limit; },
-        .meaning = "Lines of one kind within a time; the rest are counted.",
+        .meaning = "Lines of one kind within a time; the rest are counted. What administrators did "
+                   "(`audit.`) has a limit of its own, 1000/1m.",
         .range = {}},
 
     Key{.path = "slowlog.slower_than",

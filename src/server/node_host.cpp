@@ -47,6 +47,11 @@ telemetry::Level audit_level(core::Notice::Level level) {
     return telemetry::Level::error;
 }
 
+void add_warning(std::string& to, const std::string& warning) {
+    if (warning.empty()) return;
+    to += (to.empty() ? "" : "; ") + warning;
+}
+
 }  // namespace
 
 NodeHost::NodeHost(Parts parts) : parts_(std::move(parts)), started_(parts_.shell->now()) {}
@@ -90,6 +95,10 @@ command::ProcessInfo NodeHost::process() const {
     info.bytes_in = counts.bytes_in;
     info.bytes_out = counts.bytes_out;
     info.commands_per_second = commands_per_second_;
+    const telemetry::LogCounts log = telemetry::log_counts();
+    info.log_written = log.written;
+    info.log_suppressed = log.suppressed;
+    info.log_dropped = log.dropped;
     return info;
 }
 
@@ -150,6 +159,7 @@ command::NodeStatus NodeHost::status() const {
         status.store_type = health.type;
         status.warnings = health.warning;
     }
+    add_warning(status.warnings, telemetry::log_trouble());
     return status;
 }
 

@@ -83,6 +83,9 @@ struct ProcessInfo {
     std::uint64_t bytes_out = 0;
     std::uint64_t cpu_system_usec = 0;
     std::uint64_t cpu_user_usec = 0;
+    std::uint64_t log_written = 0;     // lines
+    std::uint64_t log_suppressed = 0;  // by log.rate_limit
+    std::uint64_t log_dropped = 0;     // could not be written
 };
 
 // One line of CONFIG GET. Secrets come masked ("***") already.

@@ -331,10 +331,12 @@ void Node::Impl::forced(Task& task, const Reply& reply) {
     const bool was_sent = task.doubtful && lock.record && (!fence || *fence == lock.record->fence);
     const bool ended = reply.status == Status::ended || was_sent;
     if (reply.status == Status::ended && reply.record) ended_in_store(lock, *reply.record);
-    notice(Notice::Level::warning,
-           "audit.forceunlock",
-           grant_name(*lock.key, reply.fence_seen) + " FORCEUNLOCK by client " + task.client.str() +
-               (ended ? ": ended" : ": nothing to end"));
+    if (ended || wants_debug()) {
+        notice(ended ? Notice::Level::warning : Notice::Level::debug,
+               "audit.forceunlock",
+               grant_name(*lock.key, reply.fence_seen) + " FORCEUNLOCK by client " +
+                   task.client.str() + (ended ? ": ended" : ": nothing to end"));
+    }
     if (ended && lock.record) {
         happened(Happened::Kind::revoked, lock, "forceunlock");
         ++counts_.lost;

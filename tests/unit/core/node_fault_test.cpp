@@ -80,6 +80,25 @@ TEST(NodeFault, a_forceunlock_whose_answer_was_lost_has_ended_the_grant) {
     EXPECT_EQ(got(a, a.send(3, lock())), "granted");
 }
 
+TEST(NodeFault, a_forceunlock_that_ends_nothing_is_no_line_for_the_audit) {
+    World world;
+    Member& a = world.at(0);
+    const auto force = [&] {
+        a.notices.clear();
+        core::ForceCommand command;
+        command.key = key();
+        const std::string reply = got(a, a.send(2, std::move(command)));
+        for (const core::Notice& notice : a.notices) {
+            if (std::string(notice.event) != "audit.forceunlock") continue;
+            return reply + (notice.level == core::Notice::Level::debug ? " debug" : " warning");
+        }
+        return reply;
+    };
+    EXPECT_EQ(force(), "0 debug");
+    a.send(1, lock());
+    EXPECT_EQ(force(), "1 warning");
+}
+
 // tests/fault/resend_test.py: the first node kept a record of what was released through the other,
 // told it lost at the lease's end, and put it back into a Redis that had restarted.
 TEST(NodeFault, a_record_goes_with_its_lock_to_the_node_that_renewed_it) {

@@ -1,0 +1,66 @@
+# SPDX-FileCopyrightText: 2026 The latchd authors
+# SPDX-License-Identifier: Apache-2.0
+"""What goes wrong around latchd is told where an operator looks, and costs no more than it must."""
+
+import pathlib
+import signal
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import harness
+from harness import Client, Program, wait_until
+
+
+def status_of(client):
+    flat = client.ask("LATCHD", "STATUS")
+    return {key.decode(): value.decode() if isinstance(value, bytes) else value
+            for key, value in zip(flat[::2], flat[1::2])}
+
+
+class FileLog(harness.Case):
+    """The harness reads the port from standard error: these are asked at a socket."""
+
+    def start(self, target, *arguments):
+        path = str(self.folder / "latchd.sock")
+        program = self.add(Program("latchd", self.folder / "latchd"))
+        program.spawn([harness.latchd_program(), "--listen", f"unix:{path}",
+                       "--state-dir", str(self.folder / "s"), "--runtime-dir",
+                       str(self.folder / "r"), "--log-target", f"file:{target}", *arguments],
+                      env=harness.clean_environment())
+        wait_until(lambda: pathlib.Path(path).exists() or not program.is_running(),
+                   what="latchd listening")
+        self.assertTrue(program.is_running(), program.said())
+        client = Client(path)
+        self.addCleanup(client.close)
+        return program, client
+
+    def test_a_full_disk_costs_lines_and_nothing_else(self):
+        program, client = self.start("/dev/full", "--threads", "2")
+        for i in range(20):
+            grant = self.lock(client, "r", str(i))
+            self.assertEqual(client.ask("FORCEUNLOCK", "r", str(i)), 1, grant)
+        shown = status_of(client)
+        self.assertEqual(shown["state"], "ok")
+        self.assertIn("/dev/full: lines cannot be written (No space left on device)", shown["warnings"])
+        self.assertIn("/dev/full", b"\n".join(client.ask("LATCHD", "DOCTOR")).decode())
+        self.assertGreater(int(harness.fields(client.ask("INFO", "latchd"))["latchd_log_dropped"]), 20)
+        self.assertEqual(program.said().count("No space left on device"), 1, program.said())
+        self.assertEqual(program.stop(), 0)
+
+    def test_sighup_opens_a_renamed_file_anew(self):
+        log = self.folder / "latchd.log"
+        program, client = self.start(str(log))
+        wait_until(lambda: log.exists() and "node.started" in log.read_text("utf-8"))
+        log.rename(self.folder / "latchd.log.1")
+        program.signal(signal.SIGHUP)
+        wait_until(lambda: log.exists() and "log.reopened" in log.read_text("utf-8"),
+                   what="the new file")
+        self.assertNotIn("log.reopened", (self.folder / "latchd.log.1").read_text("utf-8"))
+        self.lock(client, "r", "1")
+        self.assertEqual(client.ask("FORCEUNLOCK", "r", "1"), 1)
+        self.assertIn("audit.forceunlock", log.read_text("utf-8"))
+
+
+if __name__ == "__main__":
+    unittest.main()
