@@ -18,11 +18,13 @@ void warn(const std::string& text) {
     if (!text.empty()) telemetry::log(telemetry::Level::warning, "journal.warning", text);
 }
 
-void warn(const std::string& why, std::string_view consequence) {
-    if (!why.empty()) warn(why + ": " + std::string(consequence));
-}
-
 }  // namespace
+
+void Keeping::warn_of_memory(const std::string& why, const std::string& consequence) {
+    if (why.empty()) return;
+    warn(why + ": " + consequence);
+    warning_ += (warning_.empty() ? "" : "; ") + why + ": " + consequence;
+}
 
 std::unique_ptr<Keeping> Keeping::open(const config::Options& options,
                                        Time now,
@@ -39,16 +41,24 @@ bool Keeping::open_runtime(const config::Options& options, Time now, std::string
         journal::NodeDirectory::open(options.runtime_dir, NodeName(options.node), Purpose::runtime);
     refusal = opened.refusal;
     if (!refusal.empty()) return false;
-    warn(opened.warning,
-         "grants are not written down, a restart of this process forgets them; runtime_dir names "
-         "another folder");
+    const std::string consequence =
+        "grants are not written down, a restart of this process forgets them; make runtime_dir (" +
+        options.runtime_dir +
+        ") a folder with room that latchd may write to, or name another, and "
+        "start it again";
+    warn_of_memory(opened.warning, consequence);
     runtime_ = std::move(opened.directory);
     if (!runtime_) return true;
 
     journal::JournalOpened read = journal::Journal::open(
         *runtime_, host_, {.locks_max = options.stores.back().max_locks}, now);
-    for (const std::string& warning : read.recovered.warnings) warn(warning);
     journal_ = std::move(read.journal);
+    std::vector<std::string>& warnings = read.recovered.warnings;
+    if (!journal_) {
+        warn_of_memory(warnings.empty() ? "no journal" : warnings.back(), consequence);
+        if (!warnings.empty()) warnings.pop_back();
+    }
+    for (const std::string& warning : warnings) warn(warning);
     records_ = std::move(read.recovered.records);
     cancelled_ = std::move(read.recovered.cancelled);
     was_continued_ = read.recovered.origin == journal::Recovered::Origin::continued;
@@ -62,9 +72,12 @@ bool Keeping::open_state(const config::Options& options, std::string& refusal) {
         journal::NodeDirectory::open(options.state_dir, NodeName(options.node), Purpose::state);
     refusal = opened.refusal;
     if (!refusal.empty()) return false;
-    warn(opened.warning,
-         "epochs are not written down, after a restart they rest on the clock; state_dir names "
-         "another folder");
+    warn_of_memory(opened.warning,
+                   "epochs are not written down, after a restart they rest on the clock; make "
+                   "state_dir (" +
+                       options.state_dir +
+                       ") a folder with room that latchd may write to, or name another, and start "
+                       "it again");
     state_directory_ = std::move(opened.directory);
     if (!state_directory_) return true;
 

@@ -55,6 +55,8 @@ public:
     [[nodiscard]] bool put(const core::GrantRecord& record, Time now) override;
     void drop(const LockKey& key, Fence fence) override;
     [[nodiscard]] std::size_t room() override;
+    // What of this is not kept, for as long as this process lives.
+    [[nodiscard]] std::string warning() const override { return warning_; }
     void keep_cancelled(const core::CancelledRequest& cancelled, Time now);
 
 private:
@@ -63,6 +65,8 @@ private:
     bool open_state(const config::Options& options, std::string& refusal);
 
     void save();
+    // To the log, and standing.
+    void warn_of_memory(const std::string& why, const std::string& consequence);
 
     journal::Host host_ = journal::read_host();
     std::optional<journal::NodeDirectory> runtime_;
@@ -75,6 +79,7 @@ private:
     Former former_;
     Time offset_saved_{};
     journal::State state_;
+    std::string warning_;
 };
 
 }  // namespace latchd::app

@@ -37,7 +37,8 @@ std::string node_name(const config::Options& options, std::size_t index) {
 class Loop::Grants final : public server::GrantLog {
 public:
     // nullptr: the owner of the table has written it down before it answers.
-    explicit Grants(Keeping* keeping) : keeping_(keeping) {}
+    Grants(Keeping* keeping, std::string warning)
+        : keeping_(keeping), warning_(std::move(warning)) {}
 
     // Once the store is there.
     void attach(store::local::SharedStore& store) {
@@ -62,9 +63,11 @@ public:
         if (keeping_ != nullptr) return keeping_->room();
         return room_ ? room_() : std::numeric_limits<std::size_t>::max();
     }
+    [[nodiscard]] std::string warning() const override { return warning_; }
 
 private:
     Keeping* keeping_;
+    std::string warning_;
     std::function<void(const LockKey&, Fence)> forget_;
     std::function<std::size_t()> room_;
 };
@@ -87,6 +90,8 @@ bool Loop::take_folders() {
     telemetry::log(Level::error, "node.refused", refusal);
     return false;
 }
+
+std::string Loop::keeping_warning() const { return keeping_ ? keeping_->warning() : ""; }
 
 std::vector<core::GrantRecord> Loop::take_records() {
     return keeping_ ? keeping_->take_records() : std::vector<core::GrantRecord>();
@@ -111,7 +116,8 @@ bool Loop::build(const Shared& shared,
 }
 
 void Loop::make_server(const Shared& shared, std::unique_ptr<server::Listeners> listeners) {
-    grants_ = std::make_unique<Grants>(keeping_.get());
+    grants_ =
+        std::make_unique<Grants>(keeping_.get(), keeping_ ? keeping_->warning() : shared.warning);
     core::NodeOptions node = node_options(options_);
     node.incarnation = incarnation_;
     server::Parts parts;

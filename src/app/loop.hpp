@@ -29,6 +29,7 @@ struct Shared {
     server::Options server;  // with the endpoints of the first loop's listeners
     server::Crew& crew;
     store::local::MailDesk* desk = nullptr;  // nullptr: there is one loop
+    std::string warning;                     // about what the first loop keeps, standing
     // Each ends with this, on its own thread.
     std::function<void()> on_finished;
 };
@@ -46,6 +47,8 @@ public:
 
     // The folders of its node. False: another process is this node, which has been logged.
     [[nodiscard]] bool take_folders();
+    // What of this node's is not kept in them.
+    [[nodiscard]] std::string keeping_warning() const;
     // The embedded table's, of which the first loop's journal has the records of all.
     [[nodiscard]] std::vector<core::GrantRecord> take_records();
     void give_records(std::vector<core::GrantRecord> records) { records_ = std::move(records); }

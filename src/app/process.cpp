@@ -63,6 +63,7 @@ public:
             const Shared shared{.server = server_options_,
                                 .crew = crew_,
                                 .desk = desk_.get(),
+                                .warning = first().keeping_warning(),
                                 .on_finished = [this] { loop_finished(); }};
             if (!loops_[i]->build(shared, std::move(listeners_[i]), std::move(of_table))) {
                 return false;

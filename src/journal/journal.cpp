@@ -104,7 +104,7 @@ struct JournalOpener {
     }
 
     std::unique_ptr<Journal> give_up(std::string why) {
-        recovered.warnings.push_back(std::move(why) + "; grants will not survive this process");
+        recovered.warnings.push_back(std::move(why));
         ::unlinkat(directory.fd(), new_file_name, 0);
         return nullptr;
     }

@@ -159,6 +159,7 @@ command::NodeStatus NodeHost::status() const {
         status.store_type = health.type;
         status.warnings = health.warning;
     }
+    add_warning(status.warnings, parts_.shell->grant_log_warning());
     add_warning(status.warnings, telemetry::log_trouble());
     return status;
 }

@@ -115,6 +115,14 @@ void NodeShell::look_at_room() {
     if (room != told_room_ && std::min(room, told_room_) < plenty) tell_room(room);
 }
 
+std::string NodeShell::grant_log_warning() const {
+    if (grants_ == nullptr) return {};
+    if (std::string warning = grants_->warning(); !warning.empty()) return warning;
+    if (told_room_ > 0) return {};
+    return "no room to write a further grant down, LOCK is answered LIMIT journal: the file system "
+           "of runtime_dir is full, or as many locks are held as max_locks says";
+}
+
 void NodeShell::tell_room(std::size_t room) {
     told_room_ = room;
     handle(core::JournalRoom{room});

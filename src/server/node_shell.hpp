@@ -83,6 +83,8 @@ public:
     [[nodiscard]] const StoreView& store_view() const noexcept { return view_; }
     [[nodiscard]] const store::Store* store() const noexcept { return store_; }
     [[nodiscard]] store::Store* store() noexcept { return store_; }
+    // About the log of grants, standing; empty: none.
+    [[nodiscard]] std::string grant_log_warning() const;
 
 private:
     void step(core::Event&& event);

@@ -12,10 +12,21 @@ import harness
 from harness import Client, Program, wait_until
 
 
+def status(node):
+    """LATCHD STATUS as a dict of strings."""
+    with node.client() as client:
+        return status_of(client)
+
+
 def status_of(client):
     flat = client.ask("LATCHD", "STATUS")
     return {key.decode(): value.decode() if isinstance(value, bytes) else value
             for key, value in zip(flat[::2], flat[1::2])}
+
+
+def complaints(node):
+    """LATCHD DOCTOR as a text."""
+    return b"\n".join(node.ask("LATCHD", "DOCTOR")).decode()
 
 
 class FileLog(harness.Case):
@@ -61,6 +72,39 @@ class FileLog(harness.Case):
         self.assertEqual(client.ask("FORCEUNLOCK", "r", "1"), 1)
         self.assertIn("audit.forceunlock", log.read_text("utf-8"))
 
+
+class NoJournal(harness.Case):
+    def assert_told(self, node, client):
+        shown = status_of(client)
+        self.assertEqual(shown["state"], "ok")
+        for text in (shown["warnings"], complaints(node), node.info("latchd")["latchd_warnings"]):
+            self.assertIn("grants are not written down", text)
+            self.assertIn("runtime_dir", text)
+
+    def test_a_folder_that_cannot_be_used(self):
+        blocker = self.folder / "file"
+        blocker.write_text("")
+        node = self.latchd("--runtime-dir", str(blocker / "r"), "--threads", "2")
+        for loop in (1, 2):
+            self.assert_told(node, node.client_of_loop(loop))
+
+    def test_a_journal_that_cannot_be_made(self):
+        (self.folder / "r" / "a" / "journal.new" / "x").mkdir(parents=True)
+        for folder in (self.folder / "r", self.folder / "r" / "a"):
+            folder.chmod(0o700)
+        node = self.latchd("--node", "a", "--runtime-dir", str(self.folder / "r"))
+        self.assert_told(node, node.client())
+
+    def test_epochs_that_are_not_written_down(self):
+        blocker = self.folder / "file"
+        blocker.write_text("")
+        node = self.latchd("--state-dir", str(blocker / "s"))
+        self.assertIn("state_dir", status(node)["warnings"])
+
+    def test_a_node_that_writes_has_no_warning(self):
+        node = self.latchd()
+        self.assertEqual(status(node)["warnings"], "-")
+        self.assertEqual(complaints(node), "nothing to complain about")
 
 if __name__ == "__main__":
     unittest.main()

@@ -6,6 +6,7 @@
 #include <latchd/core/lock/record.hpp>
 
 #include <cstddef>
+#include <string>
 
 namespace latchd::server {
 
@@ -18,6 +19,8 @@ public:
     virtual void drop(const LockKey& key, Fence fence) = 0;
     // How many further locks' records there is room for.
     [[nodiscard]] virtual std::size_t room() = 0;
+    // Why grants are not written down, what follows and what helps; empty: they are.
+    [[nodiscard]] virtual std::string warning() const { return {}; }
 };
 
 }  // namespace latchd::server

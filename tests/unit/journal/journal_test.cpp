@@ -311,7 +311,7 @@ TEST_F(JournalTest, works_without_a_file_where_the_folder_takes_none) {
     const JournalOpened opened = open();
     EXPECT_FALSE(opened.journal);
     ASSERT_EQ(opened.recovered.warnings.size(), 1u);
-    EXPECT_NE(opened.recovered.warnings[0].find("will not survive"), std::string::npos);
+    EXPECT_NE(opened.recovered.warnings[0].find("no journal"), std::string::npos);
 }
 
 TEST_F(JournalTest, neither_follows_links_nor_waits_for_a_pipe) {
