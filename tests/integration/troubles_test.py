@@ -29,6 +29,10 @@ def complaints(node):
     return b"\n".join(node.ask("LATCHD", "DOCTOR")).decode()
 
 
+def lines(node, event):
+    return node.said().count(f" {event}: ")
+
+
 class FileLog(harness.Case):
     """The harness reads the port from standard error: these are asked at a socket."""
 
@@ -105,6 +109,42 @@ class NoJournal(harness.Case):
         node = self.latchd()
         self.assertEqual(status(node)["warnings"], "-")
         self.assertEqual(complaints(node), "nothing to complain about")
+
+@unittest.skipUnless(harness.REDIS_SERVER, "redis-server is not installed")
+class RedisSaysNo(harness.Case):
+    def assert_is_one_line(self, redis, url):
+        redis.ask("CONFIG", "RESETSTAT")
+        node = self.latchd("--store", url, "--log-level", "info", serves=False)
+        wait_until(lambda: int(redis.info("stats")["total_connections_received"]) > 30, 30, "tries to connect")
+        self.assertEqual(lines(node, "store.connection_lost"), 1, node.said())
+        self.assertLessEqual(lines(node, "store.no_permission"), 1, node.said())
+        return node
+
+    def test_a_missing_password_is_one_line(self):
+        redis = self.redis(requirepass="pw")
+        self.assert_is_one_line(redis, f"redis://127.0.0.1:{redis.port}")
+
+    def test_a_replica_is_one_line(self):
+        redis = self.redis(replicaof="127.0.0.1 1")
+        self.assert_is_one_line(redis, redis.url)
+
+    def test_rights_without_scripts_are_one_line(self):
+        redis = self.redis()
+        redis.ask("ACL", "SETUSER", "lim", "on", ">pw", "~*", "&*", "+@all", "-script")
+        node = self.assert_is_one_line(redis, f"redis://lim:pw@127.0.0.1:{redis.port}")
+        self.assertIn("+script", node.said())
+
+    def test_rights_without_channels_are_told_once_and_by_doctor(self):
+        redis = self.redis()
+        redis.ask("ACL", "SETUSER", "lim", "on", ">pw", "~*", "resetchannels", "+@all")
+        node = self.latchd("--store", f"redis://lim:pw@127.0.0.1:{redis.port}", serves=False)
+        wait_until(lambda: lines(node, "store.messages_lost") > 3, 20, "tries to subscribe")
+        self.assertEqual(lines(node, "store.messages_refused"), 1, node.said())
+        self.assertIn("&*latchd:*", complaints(node))
+        self.assertIn("&*latchd:*", status(node)["warnings"])
+        redis.ask("ACL", "SETUSER", "lim", "&*latchd:*")
+        wait_until(lambda: status(node)["warnings"] == "-", 20, "the warning ending")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -130,8 +130,11 @@ void Driver::kill_former() {
 
 void Driver::killed(const resp::Value& value) {
     killing_.pop_front();
-    if (!value.is(resp::Value::Type::error)) return;
-    if (kill_works_) {
+    if (!value.is(resp::Value::Type::error)) {
+        kill_refusal_told_ = false;
+        return;
+    }
+    if (!std::exchange(kill_refusal_told_, true)) {
         telemetry::log(Level::warning,
                        "store.kill_refused",
                        options_.name + ": " + with_missing_rule(value.string, user()) +
@@ -151,10 +154,11 @@ void Driver::script_loaded(Kind kind, const resp::Value& value) {
     if (value.is(resp::Value::Type::error)) {
         const Refusal refusal = read_error(value.string);
         const std::string text = with_missing_rule(refusal.text, user());
-        if (refusal.cause == Cause::access) {
+        const std::string reason = "SCRIPT LOAD: " + text;
+        if (refusal.cause == Cause::access && reason != last_error_) {
             telemetry::log(Level::error, "store.no_permission", options_.name + ": " + text);
         }
-        return drop("SCRIPT LOAD: " + text, evidence_of(refusal.cause));
+        return drop(reason, evidence_of(refusal.cause));
     }
     if (kind != Kind::load_locks || loads_awaited_ == 0 || --loads_awaited_ != 0) return;
     try_open();

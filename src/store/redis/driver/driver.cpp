@@ -124,8 +124,8 @@ void Driver::lost(const std::string& reason, Evidence evidence) {
     if (is_doubtful && client_id_ != 0) {
         former_.push_back({server_.identity.run_id, client_id_});
     }
-    // A server that stays away in the same way is one line.
-    const bool is_news = is_connected_ || reason != last_error_;
+    // A server that stays away, or turns the node away, in the same way is one line.
+    const bool is_news = is_open_ || is_probed_ || reason != last_error_;
     forget_link();
     last_error_ = reason;
     if (is_news) {

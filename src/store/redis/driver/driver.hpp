@@ -205,6 +205,7 @@ private:
     std::vector<Former> former_;
     std::deque<Former> killing_;
     bool kill_works_ = true;
+    bool kill_refusal_told_ = false;
 
     // The authority.
     bool authority_loaded_ = false;

@@ -159,6 +159,7 @@ std::string Driver::warning() const {
     const auto add = [&text](const std::string& more) {
         text += (text.empty() ? "" : "; ") + more;
     };
+    if (const std::string more = subscriber_.warning(); !more.empty()) add(more);
     if (far_warned_) add("round trips over 100 ms, the clock goes unchecked");
     if (replicas_.unconfirmed() != 0) {
         add(std::to_string(replicas_.unconfirmed()) + " writes without the word of " +

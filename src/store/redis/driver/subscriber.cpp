@@ -10,6 +10,7 @@
 #include <latchd/telemetry/log.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace latchd::store::redis {
 
@@ -79,6 +80,7 @@ void Subscriber::link_replied(resp::Value&& value) {
         const std::string user = options_.username.empty() ? "default" : options_.username;
         const std::string reason = with_missing_rule(value.string, user);
         link_->close();
+        refused(reason);
         return lost(reason);
     }
     if (!value.is(resp::Value::Type::array) || value.elements.size() != 3) return;  // OK, pong
@@ -92,8 +94,22 @@ void Subscriber::link_replied(resp::Value&& value) {
     }
 }
 
+// Unlike a lost connection this is not seen by the main one, and lasts until somebody mends it.
+void Subscriber::refused(const std::string& reason) {
+    if (std::exchange(refusal_, reason) == reason) return;
+    telemetry::log(
+        telemetry::Level::warning, "store.messages_refused", options_.name + ": " + warning());
+}
+
+std::string Subscriber::warning() const {
+    if (refusal_.empty()) return {};
+    return "messages of other nodes are missed, waiters look every now and then instead: " +
+           refusal_;
+}
+
 void Subscriber::confirmed() {
     backoff_.reset();
+    refusal_.clear();
     // The first time, too: the node may have granted before it could hear.
     sink_.deliver(core::MessagesResumed{});
 }

@@ -35,6 +35,8 @@ public:
     void start();
     void stop();
     [[nodiscard]] bool is_listening() const noexcept { return confirmed_ == 2; }
+    // That the server forbids it, and what helps; empty: it doesn't.
+    [[nodiscard]] std::string warning() const;
 
 private:
     void link_opened() override;
@@ -43,6 +45,7 @@ private:
     void link_closed(const std::string& reason, bool refused) override;
     void connect();
     void lost(const std::string& reason);
+    void refused(const std::string& reason);
     void confirmed();
     void on_time();
     void arm();
@@ -57,7 +60,8 @@ private:
     Backoff backoff_;
     std::shared_ptr<Link> link_;
     bool is_running_ = false;
-    int confirmed_ = 0;  // channels
+    int confirmed_ = 0;    // channels
+    std::string refusal_;  // of the last try, empty: it was not refused
     std::optional<Time> connect_at_;
     Time heard_{};  // anything from the server
     Time asked_{};  // PING
