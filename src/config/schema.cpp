@@ -68,7 +68,9 @@ constexpr std::array keys{
     Key{.path = "listen[].idle_timeout",
         .type = Type::duration,
         .field = [](Scope s) -> Field { return &listener(s).idle_timeout; },
-        .meaning = "Silence after which a client is disconnected; `0s` is never.",
+        .meaning =
+            "Silence after which a client is disconnected, unless it waits, has subscribed, or has "
+            "a lock kept (KEEP); `0s` is never.",
         .range = {0, hours(168)}},
 
     Key{.path = "tcp.keepalive",

@@ -303,11 +303,13 @@ void Sessions::look_for_ends() {
     }
 }
 
+// Not who waits, listens, or has a lock kept: to these silence is their work.
 void Sessions::close_idle() {
     for (const auto& [id, limit] : idle_limits_) {
         Session& session = *sessions_.at(id);
         const Time since = std::max(session.state().last_command, session.state().created);
         if (!session.is_idle() || shell_.now() - since < limit) continue;
+        if (shell_.node().keeps_for(session.state().id)) continue;
         session.kill();
         touch(session);
     }

@@ -125,6 +125,10 @@ std::optional<Time> Node::next_deadline() const noexcept {
 
 NodeCounts Node::counts() const noexcept { return impl_->counts_; }
 
+bool Node::keeps_for(ClientId client) const noexcept {
+    return impl_->keeping_clients_.contains(client);
+}
+
 std::uint64_t Node::held_of(const ResourceName& resource) const noexcept {
     const auto it = impl_->held_.find(resource);
     return it == impl_->held_.end() ? 0 : it->second;

@@ -227,5 +227,21 @@ TEST(Session, is_closed_when_it_is_idle_for_longer_than_allowed) {
     EXPECT_TRUE(client.is_ended());
 }
 
+TEST(Session, stays_however_quiet_while_a_lock_is_kept_for_it) {
+    Fixture node([](server::Options& options) {
+        options.listeners.front().idle_timeout = std::chrono::seconds(1);
+    });
+    Peer holder(node);
+    EXPECT_TRUE(has(
+        holder.ask(request({"LOCK", "a", "1", "KEEP", "ONCLOSE", "RELEASE"}), "redis\r\n"), "*5"));
+    // Came later and is as quiet: when it is closed, the holder was looked at, too.
+    Peer quiet(node);
+    EXPECT_EQ(quiet.ask(request({"PING"})), "+PONG\r\n");
+    EXPECT_EQ(quiet.read_all(), "");
+    EXPECT_TRUE(quiet.is_ended());
+    EXPECT_EQ(holder.ask(request({"PING"})), "+PONG\r\n");
+    EXPECT_EQ(node.store->table().size(), 1u);
+}
+
 }  // namespace
 }  // namespace latchd::test

@@ -297,6 +297,8 @@ public:
 
     [[nodiscard]] NodeCounts counts() const noexcept;
     [[nodiscard]] std::uint64_t held_of(const ResourceName& resource) const noexcept;
+    // Whether it renews a lock for this client (KEEP), which it stops when the connection ends.
+    [[nodiscard]] bool keeps_for(ClientId client) const noexcept;
 
 private:
     class Impl;
