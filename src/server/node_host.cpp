@@ -115,7 +115,7 @@ NodeHost::Word NodeHost::word() const {
 NodeHost::Word NodeHost::word_of_fleet(const store::FleetDesk& desk) const {
     const core::authority::FleetStatus status = desk.status();
     if (status.mode == core::authority::FleetStatus::Mode::local) {
-        return {"degraded", "local mode, locks of this host alone: " + status.reason};
+        return {"degraded", "local mode, locks of this process alone: " + status.reason};
     }
     if (!status.record) return {"ok", "-"};
     const core::authority::Placement& placement = status.record->placement;
