@@ -203,6 +203,26 @@ class OverRedisAndMySql(harness.Case):
         self.assertGreater(b.client().ask("RENEW", "pay", "1", token), 0)
         self.assert_error(a.ask("LATCHD", "FAILOVER", "nosuch"), "ERR no store")
 
+    def test_nodes_that_redis_does_not_let_in_name_the_command_that_helps(self):
+        token, fence = self.lock(self.fleet["a"].client(), "order", "1", "PX", 30000)[:2]
+        epoch = self.fleet.epoch()
+        with self.redis_.client() as redis:
+            redis.ask("CONFIG", "SET", "requirepass", "other")
+            redis.ask("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+        for node in self.fleet:
+            wait_until(lambda: "LATCHD FAILOVER mysql" in self.fleet.status(node)["reason"],
+                       20, "the reason naming the way out")
+            reply = node.client().ask("LOCK", "order", "2")
+            self.assert_error(reply, "NOSTORE")
+            self.assertIn("NOAUTH", reply)
+            self.assertIn("LATCHD FAILOVER mysql", reply)
+            self.assertIn("LATCHD FAILOVER mysql", str(node.ask("LATCHD", "DOCTOR")))
+        self.assertEqual(self.fleet.epochs(), [epoch] * 3, "no evidence against the store")
+        self.assertNotIsInstance(self.fleet["b"].ask("LATCHD", "FAILOVER", "mysql"), Error)
+        self.fleet.wait_for_tier("mysql", deadline=20, resource="order")
+        self.assertEqual(rows([self.fleet["c"].ask("LOCKINFO", "order", "1")])[0]["fence"], fence)
+        self.assertEqual(self.fleet["c"].client().ask("UNLOCK", "order", "1", token), 1)
+
     def test_stores_and_nodes_are_shown(self):
         a = self.fleet["a"]
         stores = rows(a.ask("LATCHD", "STORES"))

@@ -78,6 +78,7 @@ private:
     void on(TierCounter&& event);
     void check_marker(TierIndex tier);
     void set_failing(TierIndex tier, std::string reason);
+    [[nodiscard]] std::string way_out(TierIndex tier) const;
     void witness(std::string reason);
     [[nodiscard]] std::optional<TierIndex> index_of(const std::string& store) const;
     [[nodiscard]] bool has_marker(TierIndex tier) const;

@@ -31,6 +31,7 @@ struct TierView {
     std::uint32_t counter = 0;     // of the epoch that is served, as seen last
     bool jumped = false;           // its clock, in the epoch that is open
     bool evicts = false;
+    bool is_locked_out = false;  // this node is turned away there
 };
 
 // What this node sees of another one.

@@ -100,12 +100,14 @@ std::string Fleet::Impl::why_not_served(TierIndex tier) const {
     const TierView& view = tiers_[tier];
     const std::string& store = options_.tiers[tier].store;
     if (!view.is_connected)
-        return store + ": " + (view.reason.empty() ? "connecting" : view.reason);
+        return store + ": " + (view.reason.empty() ? "connecting" : view.reason) + way_out(tier);
     if (is_other(tier, open_->placement)) {
         return store + " is another process than the fleet's (" + view.identity.run_id +
                "): another address, or an epoch is about to begin";
     }
-    if (view.state != TierSight::State::healthy) return store + ": " + view.reason;
+    if (view.state != TierSight::State::healthy) {
+        return store + ": " + view.reason + way_out(tier);
+    }
     if (wish_) return wish_->reason;
     if (!is_marked(tier, open_->placement)) return store + ": its marker is looked at again";
     return {};

@@ -156,6 +156,7 @@ void Fleet::Impl::on(TierProbed&& event) {
     using State = TierSight::State;
     TierView& view = tiers_[event.tier];
     view.bad = 0;
+    view.is_locked_out = false;
     ++view.good;
     // One good probe suffices at a node's start.
     if (view.state != State::healthy &&
@@ -201,6 +202,7 @@ void Fleet::Impl::on(TierFailed&& event) {
         // This node's own trouble: it can't serve, and says nothing about the store.
         view.state = TierSight::State::unknown;
         view.reason = std::move(event.reason);
+        view.is_locked_out = true;
     } else if (event.evidence == Evidence::refused || ++view.bad >= options_.fall) {
         set_failing(event.tier, std::move(event.reason));
     } else {
@@ -210,15 +212,27 @@ void Fleet::Impl::on(TierFailed&& event) {
     if (!is_served) return;
     if (!event.is_connected) {
         serving_.reset();  // the tier failed what was under way itself
-        stop(view.reason, false);
+        stop(view.reason + way_out(event.tier), false);
     } else if (view.state != TierSight::State::healthy) {
-        stop(view.reason, false);
+        stop(view.reason + way_out(event.tier), false);
         withdraw(view.reason);
     }
 }
 
+// Nodes that a healthy store turns away are no evidence against it, all of them together neither:
+// only an operator can tell a changed password from a fleet that should move.
+std::string Fleet::Impl::way_out(TierIndex tier) const {
+    if (!tiers_[tier].is_locked_out) return {};
+    const auto target = best_but(tier);
+    if (!target) return {};
+    return "; for a node that is not let in the fleet never leaves a store: if no node is, LATCHD "
+           "FAILOVER " +
+           options_.tiers[*target].store + " moves the locks";
+}
+
 void Fleet::Impl::set_failing(TierIndex tier, std::string reason) {
     TierView& view = tiers_[tier];
+    view.is_locked_out = false;
     view.reason = std::move(reason);
     if (view.state == TierSight::State::failing) return;
     view.state = TierSight::State::failing;

@@ -508,6 +508,17 @@ TEST_F(FleetOfThree, a_second_process_of_a_name_that_beats_is_refused) {
 }
 
 TEST_F(FleetOfThree, a_stepped_store_clock_ends_the_epoch) {
+TEST_F(FleetOfThree, a_node_that_is_not_let_in_stays_and_names_the_way_out) {
+    FakeNode& node = world.node(0);
+    world.tell(node, TierFailed{0, TierFailed::Evidence::access, false, "NOAUTH"});
+    EXPECT_FALSE(node.is_open);
+    EXPECT_NE(node.closed.find("LATCHD FAILOVER sql"), std::string::npos) << node.closed;
+    node.cut.insert("cache");
+    world.tell(node, TierFailed{0, TierFailed::Evidence::refused, false, "no connection"});
+    EXPECT_EQ(node.closed.find("LATCHD FAILOVER"), std::string::npos) << node.closed;
+    EXPECT_EQ(world.record().epoch, first);
+}
+
     world.cache().clock_ahead = seconds(2);
     ASSERT_TRUE(world.run_until([&] { return world.record().epoch == first + 1; }, seconds(4)));
     EXPECT_NE(world.record().placement.reason.find("clock of cache"), std::string::npos);
