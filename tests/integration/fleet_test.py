@@ -223,6 +223,22 @@ class OverRedisAndMySql(harness.Case):
         self.assertEqual(rows([self.fleet["c"].ask("LOCKINFO", "order", "1")])[0]["fence"], fence)
         self.assertEqual(self.fleet["c"].client().ask("UNLOCK", "order", "1", token), 1)
 
+    def test_a_right_that_is_taken_away_is_told_once_and_named(self):
+        node = self.fleet["a"]
+        self.redis_.ask("ACL", "SETUSER", "default", "-evalsha")
+        wait_until(lambda: "+evalsha" in self.fleet.status(node)["reason"], 20, "the reason")
+        reply = node.client().ask("LOCK", "order", "1")
+        self.assert_error(reply, "NOSTORE")
+        self.assertIn("ACL SETUSER default +evalsha", reply)
+        failed = self.checks_failed(node)
+        wait_until(lambda: self.checks_failed(node) > failed + 3, 20, "further probes")
+        self.assertEqual(node.said().count(" store.no_permission: "), 1)
+        self.redis_.ask("ACL", "SETUSER", "default", "+evalsha")
+        self.fleet.wait_for_tier("redis", deadline=20, resource="order")
+
+    def checks_failed(self, node):
+        return rows(node.ask("LATCHD", "STORES"))[0]["checks_failed"]
+
     def test_stores_and_nodes_are_shown(self):
         a = self.fleet["a"]
         stores = rows(a.ask("LATCHD", "STORES"))

@@ -110,6 +110,16 @@ class NoJournal(harness.Case):
         self.assertEqual(status(node)["warnings"], "-")
         self.assertEqual(complaints(node), "nothing to complain about")
 
+    def test_a_table_that_is_full_names_its_limit(self):
+        node = self.latchd(config="stores: [{type: local, max_locks: 100}]\n")
+        with node.client() as client:
+            replies = client.pipeline([("LOCK", "m", str(i), "PX", 60_000) for i in range(103)])
+        self.assertEqual([len(reply) for reply in replies[:100]], [5] * 100)
+        self.assert_error(replies[100], "LIMIT journal: 100 locks are held")
+        self.assertIn("max_locks", replies[100])
+        self.assertIn("max_locks", complaints(node))
+
+
 @unittest.skipUnless(harness.REDIS_SERVER, "redis-server is not installed")
 class RedisSaysNo(harness.Case):
     def assert_is_one_line(self, redis, url):
@@ -133,6 +143,19 @@ class RedisSaysNo(harness.Case):
         redis.ask("ACL", "SETUSER", "lim", "on", ">pw", "~*", "&*", "+@all", "-script")
         node = self.assert_is_one_line(redis, f"redis://lim:pw@127.0.0.1:{redis.port}")
         self.assertIn("+script", node.said())
+
+    def test_rights_without_evalsha_name_the_rule(self):
+        redis = self.redis()
+        redis.ask("ACL", "SETUSER", "lim", "on", ">pw", "~*", "&*", "+@all", "-evalsha")
+        node = self.latchd("--store", f"redis://lim:pw@127.0.0.1:{redis.port}", serves=False)
+        wait_until(lambda: "+evalsha" in node.said(), what="the log naming the rule")
+        self.assertIn("ACL SETUSER lim +evalsha", status(node)["reason"])
+        reply = node.ask("LOCK", "r", "1")
+        self.assert_error(reply, "NOSTORE")
+        self.assertIn("ACL SETUSER lim +evalsha", reply)
+        self.assertEqual(lines(node, "authority.arbiter"), 1, node.said())
+        redis.ask("ACL", "SETUSER", "lim", "+evalsha")
+        node.wait_for_store()
 
     def test_rights_without_channels_are_told_once_and_by_doctor(self):
         redis = self.redis()

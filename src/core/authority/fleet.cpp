@@ -141,7 +141,9 @@ void Fleet::Impl::on(ArbiterFailed&& event) {
     if (!lane || lane->id != event.id) return;
     const Asked asked = *std::exchange(lane, std::nullopt);
     if (&lane == &work_) work_after_ = now() + rest_after_failure;
-    if (arbiter_error_.empty()) {
+    // Before the first answer what is down is told by the tiers.
+    const bool is_refused_at_start = !has_view_ && !event.is_down && event.text != arbiter_error_;
+    if (arbiter_error_.empty() || is_refused_at_start) {
         notice(Notice::Level::warning, "authority.arbiter", "the arbiter: " + event.text);
     }
     arbiter_error_ = std::move(event.text);
@@ -151,6 +153,9 @@ void Fleet::Impl::on(ArbiterFailed&& event) {
             std::ranges::find(options_.tiers, true, &FleetOptions::Tier::is_arbiter);
         const std::string name = arbiter == options_.tiers.end() ? "" : " " + arbiter->store;
         stop("arbiter" + name + " unreachable: " + arbiter_error_, false);
+    } else if (!has_view_ && !open_ && !event.is_down) {
+        // It is there and says no: that won't end by itself.
+        stop("the arbiter refuses: " + arbiter_error_, false);
     }
     next_read_ = now() + options_.read_every / 2;
     if (asked.purpose == Purpose::beat) next_beat_ = next_read_;

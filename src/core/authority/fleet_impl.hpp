@@ -210,6 +210,7 @@ private:
     Time view_sent_{};  // before the call that showed it
     std::uint32_t arbiter_fails_ = 0;
     std::string arbiter_error_ = "not reached yet";
+    Incarnation rival_told_ = 0;  // the process that has this node's name
     ClockOffset arbiter_clock_;
     std::uint32_t arbiter_readings_ = 0;   // that agree
     Time counted_at_{};                    // the last of these readings

@@ -220,6 +220,9 @@ void Fleet::Impl::register_first() {
             const std::string reason = "name in use: node " + options_.name.str() +
                                        " runs already as " + std::to_string(rival->incarnation) +
                                        "; give each node its own --node";
+            if (std::exchange(rival_told_, rival->incarnation) != rival->incarnation) {
+                notice(Notice::Level::error, "authority.name_in_use", reason);
+            }
             stop(reason, false);
             withdraw(reason);
             next_read_ = std::min(next_read_, now() + options_.read_every);

@@ -324,6 +324,7 @@ void Node::Impl::on(StoreClosed&& event) {
     open_ = false;
     settling_ = event.settling;
     closed_reason_ = std::move(event.reason);
+    store_refusal_.clear();
 }
 
 void Node::Impl::on(Restarted&& event) {

@@ -253,6 +253,7 @@ public:
     std::string tier_;
     std::string doubted_tier_ = "?";  // as it is told while the permit is not confirmed
     std::string closed_reason_ = "no store has been reached yet";
+    std::string store_refusal_;  // what the store, though open, said last instead of an answer
     Epoch epoch_ = 0;
     Duration margin_{};
     Time messages_since_ = Time::min();

@@ -348,6 +348,7 @@ void Node::Impl::ask_failed(Request& request, Failure failure, const std::string
     request.stage = Request::Stage::idle;
     const bool is_full = failure == Failure::full;
     const bool says_no = failure == Failure::refused || failure == Failure::clock || is_full;
+    if (says_no && !is_full) store_refusal_ = text;
     if (says_no && !request.queued) {
         fail(request.command.ticket,
              is_full ? ErrorWord::limit : ErrorWord::nostore,

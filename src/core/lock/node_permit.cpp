@@ -87,12 +87,12 @@ std::optional<Error> Node::Impl::overload(const Lock& lock, const LockCommand& c
                              " wait on this node already; the limit is limits.max_waiters"};
         }
     }
-    if (!has_room()) return Error{ErrorWord::limit, journal_text};
     if (counts_.held + requests_.size() >= options_.locks_max + counts_.waiting) {
         return Error{ErrorWord::limit,
                      "journal: " + std::to_string(options_.locks_max) +
                          " locks are held through this node; the limit is max_locks"};
     }
+    if (!has_room()) return Error{ErrorWord::limit, journal_text};
     return std::nullopt;
 }
 

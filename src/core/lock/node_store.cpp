@@ -18,7 +18,12 @@ std::string Node::Impl::nostore_text(bool held_back) const {
     const std::string retry = " retry_ms=" + std::to_string(to_ms(options_.wake_check));
     if (settling_) return "settling" + retry + ' ' + closed_reason_;
     if (!open_) return closed_reason_;
-    if (!held_back) return "the store does not answer";
+    if (!held_back) return store_refusal_.empty() ? "the store does not answer" : store_refusal_;
+    if (permit_.reason.empty() && now_ >= permit_.available_until) {
+        return "this node has not heard of the fleet's arbiter for too long (did it or its host "
+               "stand still?) and asks it now" +
+               retry;
+    }
     return (permit_.reason.empty() ? "not allowed to grant now" : permit_.reason) + retry;
 }
 
@@ -164,6 +169,7 @@ void Node::Impl::on(StoreReplied&& event) {
     if (it == flights_.end()) return;
     const Flight flight = it->second;
     flights_.erase(it);
+    store_refusal_.clear();
     if (Task* const task = flight.task; task != nullptr) {
         task->under_way = false;
         Reply& reply = event.reply.reply;

@@ -107,6 +107,18 @@ TEST(NodePermit, nothing_is_granted_from_the_end_of_the_view_on) {
     EXPECT_EQ(got(a, late), "-NOSTORE the arbiter does not answer retry_ms=1000");
 }
 
+TEST(NodePermit, a_node_that_stood_still_says_why_it_grants_nothing) {
+    World world;
+    Member& a = world.at(0);
+    a.feed(until(world.now + seconds(1), ""));
+    world.advance(seconds(60));
+    const auto late = a.send(1, lock());
+    world.advance(seconds(2));
+    EXPECT_EQ(got(a, late),
+              "-NOSTORE this node has not heard of the fleet's arbiter for too long (did it or its "
+              "host stand still?) and asks it now retry_ms=1000");
+}
+
 TEST(NodePermit, what_waited_goes_on_with_the_next_heartbeat) {
     World world;
     Member& a = world.at(0);

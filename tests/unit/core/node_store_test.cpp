@@ -171,6 +171,26 @@ TEST(NodeStore, a_store_that_says_no_is_quoted_at_once) {
     EXPECT_EQ(got(a, waits), "granted");
 }
 
+TEST(NodeStore, who_waited_in_vain_is_told_what_the_store_said) {
+    World world;
+    Member& a = world.at(0);
+    a.link = Link::frozen;
+    const auto waits = a.send(1, lock({.wait_ms = 1'030}));
+    const auto refuse = [&] { a.break_off(Failure::refused, "mysql: no table latchd_lock"); };
+    for (int i = 0; i < 300 && got(a, waits) == "pending"; ++i) {
+        if (a.under_way() > 0) refuse();
+        world.advance(milliseconds(20));
+    }
+    EXPECT_EQ(got(a, waits), "-NOSTORE mysql: no table latchd_lock");
+    a.link = Link::instant;
+    EXPECT_EQ(got(a, a.send(1, lock())), "granted");
+    a.link = Link::frozen;
+    const auto later = a.send(1, lock({.wait_ms = 500, .id = "2"}));
+    a.break_off(Failure::unsent);
+    world.advance(seconds(3));
+    EXPECT_EQ(got(a, later).find("no table"), std::string::npos) << "that was before";
+}
+
 // The table's owner writes down for all loops of a process, and one of them may not know yet that
 // another one took the last place.
 TEST(NodeStore, a_table_without_room_is_the_journal_s_limit) {

@@ -546,6 +546,34 @@ TEST(NodeLimits, nothing_is_sent_that_the_journal_has_no_room_for) {
     EXPECT_EQ(got(a, a.send(1, lock({.id = "3"}))), "granted");
 }
 
+TEST(NodeLimits, names_max_locks_where_that_and_the_journal_are_full) {
+    core::NodeOptions options;
+    options.name = NodeName("a");
+    options.locks_max = 1;
+    core::Registry registry;
+    CountingNames names("n");
+    core::Node node(std::move(options), registry, names);
+    core::Actions actions;
+    const Time now{std::chrono::hours(1)};
+    node.step(now, core::JournalRoom{1}, actions);
+    const auto send = [&](std::string id) {
+        actions.clear();
+        core::LockCommand command = lock({.id = std::move(id)});
+        command.ticket = {ClientId{1}, {}};
+        node.step(now, std::move(command), actions);
+        for (core::Action& action : actions) {
+            if (auto* const answer = std::get_if<core::Answer>(&action)) {
+                return text_of(std::move(answer->outcome));
+            }
+        }
+        return std::string("pending");
+    };
+    EXPECT_EQ(send("1"), "pending");
+    node.step(now, core::JournalRoom{0}, actions);
+    EXPECT_EQ(send("2"),
+              "-LIMIT journal: 1 locks are held through this node; the limit is max_locks");
+}
+
 TEST(NodeLimits, a_waiter_gets_its_lock_when_the_journal_has_room_again) {
     World world(2);
     Member& a = world.at(0);

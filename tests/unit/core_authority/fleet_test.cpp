@@ -503,11 +503,11 @@ TEST_F(FleetOfThree, a_second_process_of_a_name_that_beats_is_refused) {
     world.run(seconds(8));
     EXPECT_FALSE(second.is_open);
     EXPECT_NE(second.closed.find("name in use"), std::string::npos) << second.closed;
+    EXPECT_EQ(std::ranges::count(second.notices, "authority.name_in_use", &Notice::event), 1);
     world.node(0).is_alive = false;
     EXPECT_TRUE(world.run_until([&] { return second.is_open; }, seconds(8)));
 }
 
-TEST_F(FleetOfThree, a_stepped_store_clock_ends_the_epoch) {
 TEST_F(FleetOfThree, a_node_that_is_not_let_in_stays_and_names_the_way_out) {
     FakeNode& node = world.node(0);
     world.tell(node, TierFailed{0, TierFailed::Evidence::access, false, "NOAUTH"});
@@ -519,6 +519,7 @@ TEST_F(FleetOfThree, a_node_that_is_not_let_in_stays_and_names_the_way_out) {
     EXPECT_EQ(world.record().epoch, first);
 }
 
+TEST_F(FleetOfThree, a_stepped_store_clock_ends_the_epoch) {
     world.cache().clock_ahead = seconds(2);
     ASSERT_TRUE(world.run_until([&] { return world.record().epoch == first + 1; }, seconds(4)));
     EXPECT_NE(world.record().placement.reason.find("clock of cache"), std::string::npos);

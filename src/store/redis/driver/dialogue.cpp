@@ -213,6 +213,7 @@ void Driver::withdraw() {
 void Driver::try_open() {
     if (is_open_ || !is_serving_ || loads_awaited_ != 0 || !is_probed_) return;
     is_open_ = true;
+    denial_told_.clear();
     went_well();
     telemetry::log(Level::info,
                    "store.opened",

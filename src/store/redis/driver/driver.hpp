@@ -206,6 +206,7 @@ private:
     std::deque<Former> killing_;
     bool kill_works_ = true;
     bool kill_refusal_told_ = false;
+    std::string denial_told_;  // a probe that was not permitted, since it was open last
 
     // The authority.
     bool authority_loaded_ = false;

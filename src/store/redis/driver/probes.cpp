@@ -105,10 +105,12 @@ void Driver::probe_refused(const Pending& pending, const Refusal& refusal, bool 
         case Cause::loading:
             return drop(refusal.text);
         default:
-            if (is_awaited) {
-                probe_failed(
-                    with_missing_rule(refusal.text, user()), evidence_of(refusal.cause), false);
+            if (!is_awaited) return;
+            const std::string reason = with_missing_rule(refusal.text, user());
+            if (refusal.cause == Cause::access && std::exchange(denial_told_, reason) != reason) {
+                telemetry::log(Level::error, "store.no_permission", options_.name + ": " + reason);
             }
+            probe_failed(reason, evidence_of(refusal.cause), false);
     }
 }
 
