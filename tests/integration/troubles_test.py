@@ -9,6 +9,8 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import harness
+import mariadb
+from fleet import config_text
 from harness import Client, Program, wait_until
 
 
@@ -120,7 +122,7 @@ class NoJournal(harness.Case):
         self.assertIn("max_locks", complaints(node))
 
 
-@unittest.skipUnless(harness.REDIS_SERVER, "redis-server is not installed")
+@harness.needs("redis-server")
 class RedisSaysNo(harness.Case):
     def assert_is_one_line(self, redis, url):
         redis.ask("CONFIG", "RESETSTAT")
@@ -167,6 +169,19 @@ class RedisSaysNo(harness.Case):
         self.assertIn("&*latchd:*", status(node)["warnings"])
         redis.ask("ACL", "SETUSER", "lim", "&*latchd:*")
         wait_until(lambda: status(node)["warnings"] == "-", 20, "the warning ending")
+
+
+@harness.needs("mariadbd")
+class MySqlSaysNo(harness.Case):
+    def test_who_waits_is_told_that_a_table_is_gone_as_who_does_not(self):
+        mysql = self.mariadb()
+        node = self.latchd(config=config_text(None, mysql.address, resources=""))
+        mysql.sql("RENAME TABLE lock_floor TO gone", mariadb.DATABASE)
+        client = node.client()
+        for words in [(), ("WAIT", 500)]:
+            reply = client.ask("LOCK", "r", "1", *words)
+            self.assert_error(reply, "NOSTORE")
+            self.assertIn("lock_floor' doesn't exist", reply)
 
 
 if __name__ == "__main__":
