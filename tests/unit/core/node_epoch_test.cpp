@@ -513,8 +513,8 @@ TEST_F(NodeLocal, a_doubtful_lock_of_the_shared_store_is_another_attempt_here) {
     EXPECT_EQ(a.node.counts().held, 1u);
 }
 
-// Simulator, seed 4852: the LOCK that was in doubt took place when the shared store thawed, the host's
-// own table had granted it meanwhile, and the same token was renewed in both.
+// Simulator, seed 4852: the LOCK that was in doubt took place when the shared store thawed, the
+// host's own table had granted it meanwhile, and the same token was renewed in both.
 TEST_F(NodeLocal, what_a_doubtful_lock_left_behind_is_not_renewed_by_the_grant_here) {
     a.link = Link::lose_answers;
     const auto ticket = a.send(1, lock());

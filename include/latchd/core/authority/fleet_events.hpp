@@ -110,12 +110,11 @@ struct TierReady {
     bool kill_works = true;
 };
 
-// The answer of the lock core to CollectClaims.
+// The answers of the lock core to CollectClaims and CollectUses.
 struct ClaimsCollected {
     Epoch epoch = 0;
     Claims claims;
 };
-// The answer of the lock core to CollectUses.
 struct UsesCollected {
     std::vector<ResourceName> used;
 };

@@ -18,6 +18,12 @@ struct GoneFence {
     friend bool operator==(const GoneFence&, const GoneFence&) = default;
 };
 
+// This node ended a grant that another process was given, which may have left and handed it over.
+struct GrantEnded {
+    GoneFence grant;
+    std::uint64_t by = 0;  // the incarnation that was given it
+};
+
 // A request id that CANCEL barred, and for how long yet.
 struct CancelledRequest {
     LockKey key;

@@ -4,6 +4,7 @@
 
 #include <latchd/core/lock/claims.hpp>
 #include <latchd/core/lock/command.hpp>
+#include <latchd/core/lock/names.hpp>
 #include <latchd/core/lock/operation.hpp>
 #include <latchd/core/resource/registry.hpp>
 
@@ -201,11 +202,6 @@ struct ClaimsGiven {
 struct UsesGiven {
     std::vector<ResourceName> used;
 };
-// This node ended a grant that another process was given, which may have left and handed it over.
-struct GrantEnded {
-    GoneFence grant;
-    std::uint64_t by = 0;  // the incarnation that was given it
-};
 // Whatever this node kept when this epoch opened is in its store now, with all that its holders
 // were told. Not said where something was lost, or is in its DELAY, which is not put back.
 struct Asserted {
@@ -232,13 +228,6 @@ using Action = std::variant<Answer,
 using Actions = std::vector<Action>;
 
 // ---- the node ------------------------------------------------------------------------------
-
-// Draws tokens and request ids. The runtime gives an OpenSSL one, tests a counting one.
-class NameSource {
-public:
-    virtual ~NameSource() = default;
-    [[nodiscard]] virtual std::string draw() = 0;  // 22 characters of [A-Za-z0-9_-], never twice
-};
 
 struct NodeOptions {
     NodeName name;
