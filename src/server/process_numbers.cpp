@@ -5,6 +5,7 @@
 
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <malloc.h>
@@ -14,8 +15,26 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+// jemalloc's; absent where the program is linked without it (sanitizers bring their own).
+extern "C" int mallctl(const char* name,
+                       void* old,
+                       std::size_t* length,
+                       void* now,
+                       std::size_t size) __attribute__((weak));
+
 namespace latchd::server {
 namespace {
+
+// glibc's own figures must not be asked for where another allocator has taken its place: its heap
+// was never made, and two threads that ask for the first time end the process.
+std::uint64_t allocated_bytes() {
+    if (mallctl == nullptr) return ::mallinfo2().uordblks;
+    std::uint64_t epoch = 1;  // any: the figures are of the last time that this was written
+    (void)mallctl("epoch", nullptr, nullptr, &epoch, sizeof epoch);
+    std::size_t bytes = 0;
+    std::size_t length = sizeof bytes;
+    return mallctl("stats.allocated", &bytes, &length, nullptr, 0) == 0 ? bytes : 0;
+}
 
 std::uint64_t usec_of(const timeval& time) {
     return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000u +
@@ -51,7 +70,7 @@ void read_process_numbers(command::ProcessInfo& info) {
         info.memory_peak = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024u;
     }
     info.memory_rss = resident_bytes();
-    info.memory_used = ::mallinfo2().uordblks;
+    info.memory_used = allocated_bytes();
 }
 
 std::int64_t wall_clock_usec() noexcept {
