@@ -503,7 +503,8 @@ TEST_F(FleetOfThree, a_second_process_of_a_name_that_beats_is_refused) {
     world.run(seconds(8));
     EXPECT_FALSE(second.is_open);
     EXPECT_NE(second.closed.find("name in use"), std::string::npos) << second.closed;
-    EXPECT_EQ(std::ranges::count(second.notices, "authority.name_in_use", &Notice::event), 1);
+    const std::string event = "authority.name_in_use";
+    EXPECT_EQ(std::ranges::count(second.notices, event, &Notice::event), 1);
     world.node(0).is_alive = false;
     EXPECT_TRUE(world.run_until([&] { return second.is_open; }, seconds(8)));
 }
