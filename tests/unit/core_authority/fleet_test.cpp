@@ -441,8 +441,6 @@ TEST_F(FleetOfThree, hands_over_in_as_many_pages_as_it_takes) {
     EXPECT_EQ(world.sql().loaded.records.size(), 8u);
 }
 
-// Found by the fleet simulator, seed 174: what is bound to the former process fails without having
-// left the host, and was asked again in the same instant, without end.
 // Each node has 4,000 locks; to load 12,000 may take 2.4 s.
 class FleetOfMany : public FleetOfThree {
 protected:
@@ -488,6 +486,8 @@ TEST_F(FleetOfMany, another_opens_when_the_first_dies_while_it_loads) {
     EXPECT_EQ(world.cache().loaded.records.size(), 12'000u);
 }
 
+// Found by the fleet simulator, seed 174: what is bound to the former process fails without having
+// left the host, and was asked again in the same instant, without end.
 TEST_F(FleetOfThree, what_the_arbiter_refuses_is_not_asked_again_at_once) {
     world.cache().is_up = false;
     world.run(milliseconds(50));
