@@ -214,6 +214,8 @@ TEST_F(MysqlTier, a_read_only_server_is_left) {
     options.check.inter = seconds(60);
     TierHost& host = serving(options);
     ASSERT_EQ(reply(host, acquire("1")).reply.status, Status::granted);
+    // So does a connection that is only then ready.
+    ASSERT_TRUE(run_until([&] { return host.tier().health().connections == options.connections; }));
     sql("SET GLOBAL read_only=1");
     const core::StoreFailed failed = failure(host, host.submit(acquire("2")));
     EXPECT_EQ(failed.failure, Failure::stale) << failed.text;
