@@ -14,8 +14,8 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-Plan three_nodes() { return plan_of(3); }
-Plan four_nodes() { return plan_of(4); }
+Plan of_three() { return plan_of(3); }
+Plan of_four() { return plan_of(4); }
 
 // As soon as a LOCK of node 0 is under way, its connection to Redis breaks.
 void break_in_flight(World& world, Moment until) {
@@ -156,12 +156,12 @@ void what_a_paused_host_hands_over(Stage& stage) {
 }  // namespace
 
 std::vector<Scenario> with_store_scenarios(std::vector<Scenario> all) {
-    all.push_back({"killed_before_it_is_looked_at", killed_before_it_is_looked_at, three_nodes});
-    all.push_back({"cancelled_request_carried", cancelled_request_carried, three_nodes});
-    all.push_back({"the_later_end_carried", the_later_end_carried, three_nodes});
-    all.push_back({"the_lost_are_known", the_lost_are_known, four_nodes});
-    all.push_back({"an_old_copy_is_not_read", an_old_copy_is_not_read, three_nodes});
-    all.push_back({"what_a_paused_host_hands_over", what_a_paused_host_hands_over, three_nodes});
+    all.push_back({"killed_before_it_is_looked_at", killed_before_it_is_looked_at, of_three});
+    all.push_back({"cancelled_request_carried", cancelled_request_carried, of_three});
+    all.push_back({"the_later_end_carried", the_later_end_carried, of_three});
+    all.push_back({"the_lost_are_known", the_lost_are_known, of_four});
+    all.push_back({"an_old_copy_is_not_read", an_old_copy_is_not_read, of_three});
+    all.push_back({"what_a_paused_host_hands_over", what_a_paused_host_hands_over, of_three});
     return all;
 }
 

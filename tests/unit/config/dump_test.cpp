@@ -27,9 +27,9 @@ std::string slurp(const std::string& path) {
     return out.str();
 }
 
-Configuration load(MadeUpHost& host,
-                   const std::string& text,
-                   const std::vector<Override>& overrides = {}) {
+Configuration read_back(MadeUpHost& host,
+                        const std::string& text,
+                        const std::vector<Override>& overrides = {}) {
     host.put("/c.yaml", text);
     return configure("/c.yaml", overrides, host.surroundings());
 }
@@ -61,9 +61,9 @@ log: {target: "file:/l:", rate_limit: 3/2s}
 TEST(Dump, reads_back_as_the_same_options) {
     MadeUpHost host;
     host.put("/p", "secret\n");
-    const auto original = load(host, full);
+    const auto original = read_back(host, full);
     ASSERT_TRUE(original.diagnostics.empty()) << render(original.diagnostics, "/c.yaml");
-    auto again = load(host, dump(original));
+    auto again = read_back(host, dump(original));
     ASSERT_FALSE(has_errors(again.diagnostics))
         << render(again.diagnostics, "/c.yaml") << dump(original);
     EXPECT_EQ(again.options.stores[0].password.reveal(), "***");
@@ -73,10 +73,10 @@ TEST(Dump, reads_back_as_the_same_options) {
 
 TEST(Dump, says_where_each_value_comes_from) {
     MadeUpHost host;
-    const auto text = folded(dump(
-        load(host,
-             "version: 1\ncluster: a\nlocks:\n  ttl: 5s\n",
-             {{"--cluster", "cluster", "b"}, {"--store", "stores[0].url", "redis://:pw@h/2"}})));
+    const auto text = folded(dump(read_back(
+        host,
+        "version: 1\ncluster: a\nlocks:\n  ttl: 5s\n",
+        {{"--cluster", "cluster", "b"}, {"--store", "stores[0].url", "redis://:pw@h/2"}})));
     EXPECT_THAT(text, HasSubstr("version: 1 # /c.yaml:1\n"));
     EXPECT_THAT(text, HasSubstr("cluster: b # command line\n"));
     EXPECT_THAT(text, HasSubstr("locks:\n  ttl: 5s # /c.yaml:4\n  ttl_min: 100ms # default\n"));
@@ -94,10 +94,10 @@ TEST(Dump, says_where_each_value_comes_from) {
 TEST(Dump, shows_the_file_of_a_password_and_never_the_password) {
     MadeUpHost host;
     host.put("/p", "hunter2\n");
-    const auto text = dump(load(host, "version: 1\nauth: {password_file: /p}\n"));
+    const auto text = dump(read_back(host, "version: 1\nauth: {password_file: /p}\n"));
     EXPECT_THAT(folded(text), HasSubstr("auth:\n  password_file: /p # /c.yaml:2\n"));
     EXPECT_THAT(text, Not(HasSubstr("hunter2")));
-    const auto inline_text = dump(load(host, "version: 1\nauth: {password: hunter2}\n"));
+    const auto inline_text = dump(read_back(host, "version: 1\nauth: {password: hunter2}\n"));
     EXPECT_THAT(inline_text, HasSubstr("password: \"***\""));
     EXPECT_THAT(inline_text, Not(HasSubstr("hunter2")));
 }
@@ -105,7 +105,7 @@ TEST(Dump, shows_the_file_of_a_password_and_never_the_password) {
 TEST(Dump, of_the_defaults_reads_back_as_the_defaults) {
     MadeUpHost host;
     const auto defaults = configure("", {}, host.surroundings());
-    const auto again = load(host, dump(defaults));
+    const auto again = read_back(host, dump(defaults));
     EXPECT_EQ(render(again.diagnostics, ""), "");
     EXPECT_EQ(again.options, defaults.options);
 }
@@ -146,13 +146,13 @@ TEST(Examples, load_without_a_complaint) {
         MadeUpHost host;
         const auto text = slurp(root + "/conf/" + name);
         ASSERT_FALSE(text.empty()) << name;
-        EXPECT_EQ(render(load(host, text).diagnostics, name), "");
+        EXPECT_EQ(render(read_back(host, text).diagnostics, name), "");
     }
 }
 
 TEST(Examples, show_the_defaults_in_the_full_one) {
     MadeUpHost host;
-    const auto example = load(host, slurp(root + "/conf/latchd.yaml"));
+    const auto example = read_back(host, slurp(root + "/conf/latchd.yaml"));
     EXPECT_EQ(example.options, configure("", {}, host.surroundings()).options);
 }
 
@@ -176,7 +176,7 @@ TEST(Examples, keep_their_commented_redis_store_valid) {
     MadeUpHost host;
     host.put("/etc/latchd/redis.password", "pw\n");
     host.put("/etc/latchd/mysql.password", "pw\n");
-    const auto configuration = load(host, "version: 1\n" + block);
+    const auto configuration = read_back(host, "version: 1\n" + block);
     EXPECT_EQ(render(configuration.diagnostics, "latchd.yaml"), "") << block;
     EXPECT_EQ(configuration.options.stores.at(0).kind, StoreKind::redis);
     EXPECT_EQ(configuration.options.stores.at(1).kind, StoreKind::mysql);

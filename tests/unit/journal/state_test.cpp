@@ -7,7 +7,7 @@
 namespace latchd::journal::test {
 namespace {
 
-using Origin = StateRead::Origin;
+using Read = StateRead::Origin;
 
 const State example{"6f1c1a52-7a43-4f0c-9b57-0d1a0f6f9d10",
                     12,
@@ -27,14 +27,14 @@ protected:
 
 TEST_F(StateTest, is_missing_on_a_new_host_without_a_warning) {
     const StateRead read = load_state(directory);
-    EXPECT_EQ(read.origin, Origin::missing);
+    EXPECT_EQ(read.origin, Read::missing);
     EXPECT_EQ(read.warning, "");
 }
 
 TEST_F(StateTest, comes_back_as_it_was_saved) {
     ASSERT_EQ(save_state(directory, example), "");
     const StateRead read = load_state(directory);
-    EXPECT_EQ(read.origin, Origin::read) << read.warning;
+    EXPECT_EQ(read.origin, Read::read) << read.warning;
     EXPECT_EQ(read.state, example);
     EXPECT_FALSE(std::filesystem::exists(file + ".new"));
     ASSERT_EQ(save_state(directory, {}), "");
@@ -78,7 +78,7 @@ TEST(StateText, is_unknown_with_any_byte_changed_or_cut_off) {
         changed[i] = static_cast<char>(changed[i] ^ 1);
         for (const std::string& text : {changed, whole.substr(0, i), whole + "x"}) {
             const StateRead read = parse_state(text);
-            EXPECT_EQ(read.origin, Origin::damaged) << text;
+            EXPECT_EQ(read.origin, Read::damaged) << text;
             EXPECT_EQ(read.state, State{});
             EXPECT_NE(read.warning, "");
         }
@@ -91,7 +91,7 @@ TEST(StateText, names_an_unknown_version) {
 
 TEST_F(StateTest, is_unknown_when_it_is_no_regular_file) {
     std::filesystem::create_directory(file);
-    EXPECT_EQ(load_state(directory).origin, Origin::damaged);
+    EXPECT_EQ(load_state(directory).origin, Read::damaged);
 }
 
 }  // namespace

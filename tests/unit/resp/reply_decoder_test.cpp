@@ -38,13 +38,13 @@ Value array(std::vector<Value> elements) {
     return value;
 }
 
-struct Row {
+struct ReplyRow {
     std::string bytes;
     Value value;
 };
 
-const std::vector<Row>& table() {
-    static const std::vector<Row> rows{
+const std::vector<ReplyRow>& table() {
+    static const std::vector<ReplyRow> rows{
         {"+OK\r\n", text(Type::simple_string, "OK")},
         {"+\r\n", text(Type::simple_string, "")},
         {"-NOSCRIPT No matching script.\r\n", text(Type::error, "NOSCRIPT No matching script.")},
@@ -77,7 +77,7 @@ std::vector<Value> drain(ReplyDecoder& decoder) {
 }
 
 TEST(ReplyDecoderTest, yields_each_type) {
-    for (const Row& row : table()) {
+    for (const ReplyRow& row : table()) {
         ReplyDecoder decoder;
         decoder.feed(row.bytes);
         EXPECT_EQ(drain(decoder), std::vector<Value>{row.value}) << row.bytes.substr(0, 40);
@@ -93,7 +93,7 @@ TEST(ReplyDecoderTest, random_pieces_give_the_same_replies) {
         std::string bytes;
         std::vector<Value> expected;
         for (int i = 0; i < 30; ++i) {
-            const Row& row = table()[random() % table().size()];
+            const ReplyRow& row = table()[random() % table().size()];
             bytes += row.bytes;
             expected.push_back(row.value);
         }
@@ -126,7 +126,7 @@ TEST(ReplyDecoderTest, is_not_empty_while_a_part_of_a_reply_is_held) {
     EXPECT_TRUE(decoder.is_empty());
 }
 
-std::string error_of(const std::string& bytes, const ReplyLimits& limits = {}) {
+std::string reply_error_of(const std::string& bytes, const ReplyLimits& limits = {}) {
     ReplyDecoder decoder(limits);
     decoder.feed(bytes);
     for (;;) {
@@ -156,25 +156,26 @@ TEST(ReplyDecoderTest, refuses_what_is_no_resp2_reply) {
                               "*2147483648\r\n",
                               "\r\n",
                               "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n"}) {
-        EXPECT_NE(error_of(bytes), "") << bytes;
+        EXPECT_NE(reply_error_of(bytes), "") << bytes;
     }
 }
 
 TEST(ReplyDecoderTest, refuses_sizes_past_the_limits_as_soon_as_they_are_announced) {
-    EXPECT_EQ(error_of("$16777217\r\n"), "reply too large");
-    EXPECT_EQ(error_of("*2\r\n:1\r\n$9223372036854775807\r\n"), "reply too large");
-    EXPECT_EQ(error_of("$16777216\r\n"), "");
-    EXPECT_EQ(error_of("*1000001\r\n"), "too many elements in a reply");
-    EXPECT_EQ(error_of("*2147483647\r\n"), "too many elements in a reply");
-    EXPECT_EQ(error_of("*1000000\r\n"), "");
-    EXPECT_EQ(error_of("*2\r\n*999998\r\n"), "");
-    EXPECT_EQ(error_of("*2\r\n*999999\r\n"), "too many elements in a reply");
-    EXPECT_EQ(error_of("+" + std::string(70'000, 'x')), "line too long");
+    EXPECT_EQ(reply_error_of("$16777217\r\n"), "reply too large");
+    EXPECT_EQ(reply_error_of("*2\r\n:1\r\n$9223372036854775807\r\n"), "reply too large");
+    EXPECT_EQ(reply_error_of("$16777216\r\n"), "");
+    EXPECT_EQ(reply_error_of("*1000001\r\n"), "too many elements in a reply");
+    EXPECT_EQ(reply_error_of("*2147483647\r\n"), "too many elements in a reply");
+    EXPECT_EQ(reply_error_of("*1000000\r\n"), "");
+    EXPECT_EQ(reply_error_of("*2\r\n*999998\r\n"), "");
+    EXPECT_EQ(reply_error_of("*2\r\n*999999\r\n"), "too many elements in a reply");
+    EXPECT_EQ(reply_error_of("+" + std::string(70'000, 'x')), "line too long");
     const ReplyLimits limits{.bulk_bytes_max = 10, .reply_bytes_max = 15};
-    EXPECT_EQ(error_of("$11\r\nhello world\r\n", limits), "reply too large");
-    EXPECT_EQ(error_of("*2\r\n$8\r\n12345678\r\n$8\r\n", limits), "");
-    EXPECT_EQ(error_of("*2\r\n$8\r\n12345678\r\n$8\r\n12345678\r\n", limits), "reply too large");
-    EXPECT_EQ(error_of("$8\r\n12345678\r\n$8\r\n12345678\r\n", limits), "");
+    EXPECT_EQ(reply_error_of("$11\r\nhello world\r\n", limits), "reply too large");
+    EXPECT_EQ(reply_error_of("*2\r\n$8\r\n12345678\r\n$8\r\n", limits), "");
+    EXPECT_EQ(reply_error_of("*2\r\n$8\r\n12345678\r\n$8\r\n12345678\r\n", limits),
+              "reply too large");
+    EXPECT_EQ(reply_error_of("$8\r\n12345678\r\n$8\r\n12345678\r\n", limits), "");
 }
 
 TEST(ReplyDecoderTest, replies_before_an_error_come_first) {

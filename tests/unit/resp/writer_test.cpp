@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::string_literals;
 
-struct Row {
+struct WriterRow {
     const char* what;
     std::function<void(Writer&)> write;
     std::string resp2;
@@ -27,7 +27,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 TEST(WriterTest, writes_each_type_in_both_protocols) {
-    const std::vector<Row> table{
+    const std::vector<WriterRow> table{
         {"ok", [](Writer& w) { w.simple_string("OK"); }, "+OK\r\n", "+OK\r\n"},
         {"error", [](Writer& w) { w.error("ERR no"); }, "-ERR no\r\n", "-ERR no\r\n"},
         {"zero", [](Writer& w) { w.integer(0); }, ":0\r\n", ":0\r\n"},
@@ -69,7 +69,7 @@ TEST(WriterTest, writes_each_type_in_both_protocols) {
         {"set", [](Writer& w) { w.set(2); }, "*2\r\n", "~2\r\n"},
         {"push", [](Writer& w) { w.push(2); }, "*2\r\n", ">2\r\n"},
     };
-    for (const Row& row : table) {
+    for (const WriterRow& row : table) {
         std::string out = "before";
         Writer resp2(out, Protocol::resp2);
         row.write(resp2);

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "claims.hpp"
 
+#include "values.hpp"
+
 #include <gtest/gtest.h>
 
 namespace latchd::store::redis {
@@ -14,9 +16,6 @@ using resp::Value;
 using std::chrono::milliseconds;
 using Type = Value::Type;
 
-Value bulk(std::string_view text) { return {Type::bulk, 0, std::string(text), {}}; }
-Value number(std::int64_t n) { return {Type::integer, n, {}, {}}; }
-Value list(std::vector<Value> items) { return {Type::array, 0, {}, std::move(items)}; }
 Value error(std::string_view text) { return {Type::error, 0, std::string(text), {}}; }
 Value none() { return {Type::null, 0, {}, {}}; }
 

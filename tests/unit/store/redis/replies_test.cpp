@@ -3,6 +3,7 @@
 #include "replies.hpp"
 
 #include "record_json.hpp"
+#include "values.hpp"
 
 #include <gtest/gtest.h>
 
@@ -17,17 +18,13 @@ using Type = Value::Type;
 
 const LockKey lock_key{ResourceName("r"), LockId("1")};
 
-constexpr std::string_view record_text =
+constexpr std::string_view lock_text =
     R"({"token":"t1","fence":764504178688001,"since_ms":4000,"lease_ms":5500,"delay_ms":2000,)"
     R"("owner":"o","holds":[)"
     R"({"token":"t1","request":"q1","attempts":["9007199254740991.1","2.3"],"adopt_ms":7000},)"
     R"({"token":"t2","request":"q2","attempts":["2.4"],"adopt_ms":5000}],"version":3,)"
     R"("ttl_ms":5000,"hard_ms":8000,"renewals":1,"renew_max":7,)"
     R"("node":"n","client":"c","epoch":178000,"nonce":"x"})";
-
-Value bulk(std::string_view text) { return {Type::bulk, 0, std::string(text), {}}; }
-Value number(std::int64_t n) { return {Type::integer, n, {}, {}}; }
-Value list(std::vector<Value> items) { return {Type::array, 0, {}, std::move(items)}; }
 
 Refusal refusal_of(const Answer& answer) {
     const auto* refusal = std::get_if<Refusal>(&answer);
@@ -36,7 +33,7 @@ Refusal refusal_of(const Answer& answer) {
 
 TEST(RedisReplies, turn_a_record_s_instants_into_what_is_left) {
     const Answer answer =
-        read_operation(lock_key, list({bulk("renewed"), bulk("10000"), bulk(record_text)}));
+        read_operation(lock_key, list({bulk("renewed"), bulk("10000"), bulk(lock_text)}));
     const Answered& answered = std::get<Answered>(answer);
     EXPECT_EQ(answered.server_ms, 10'000);
     EXPECT_EQ(answered.reply.reply.status, Status::renewed);
@@ -64,7 +61,7 @@ TEST(RedisReplies, have_a_second_part_after_a_hand_over) {
     const Answer answer = read_operation(lock_key,
                                          list({bulk("released"),
                                                number(10'000),
-                                               bulk(record_text),
+                                               bulk(lock_text),
                                                bulk(""),
                                                bulk(""),
                                                bulk("held"),
@@ -112,11 +109,11 @@ TEST(RedisReplies, in_short_refuse_release_and_hand_over) {
     EXPECT_EQ(std::get<Answered>(refused).reply.reply.fence_seen, 77u);
 
     core::Release release{lock_key, Token("t1"), NodeName("n"), std::nullopt};
-    const std::string ended(record_text);
+    const std::string ended(lock_text);
     const Answer released = read_operation(release, bulk("released 10000 " + ended));
     EXPECT_EQ(std::get<Answered>(released).reply.reply.status, Status::released);
     EXPECT_EQ(std::get<Answered>(released).reply.reply.record,
-              parse_record(lock_key, record_text, 10'000));
+              parse_record(lock_key, lock_text, 10'000));
     release.then = some_wish();
     const Answer handed = read_operation(release, bulk("handed 10000 764504178688002 " + ended));
     const core::OperationReply& reply = std::get<Answered>(handed).reply;
@@ -147,8 +144,8 @@ TEST(RedisReplies, in_short_that_are_cut_or_of_another_operation_are_in_doubt) {
 }
 
 TEST(RedisReplies, that_are_cut_anywhere_or_strange_are_in_doubt) {
-    for (std::size_t size = 0; size < record_text.size(); ++size) {
-        EXPECT_FALSE(parse_record(lock_key, record_text.substr(0, size), 0)) << size;
+    for (std::size_t size = 0; size < lock_text.size(); ++size) {
+        EXPECT_FALSE(parse_record(lock_key, lock_text.substr(0, size), 0)) << size;
     }
     const std::vector<Value> strange = {
         {},
@@ -156,7 +153,7 @@ TEST(RedisReplies, that_are_cut_anywhere_or_strange_are_in_doubt) {
         bulk("granted"),
         list({}),
         list({bulk("granted")}),
-        list({bulk("granted"), bulk("10000x"), bulk(record_text)}),
+        list({bulk("granted"), bulk("10000x"), bulk(lock_text)}),
         list({bulk("unheard of"), number(1)}),
         list({bulk("STALE"), number(1)}),
         list({number(1), number(1)}),
@@ -168,7 +165,7 @@ TEST(RedisReplies, that_are_cut_anywhere_or_strange_are_in_doubt) {
 }
 
 TEST(RedisReplies, refuse_a_record_with_a_field_missing_or_of_another_type) {
-    const std::string whole(record_text);
+    const std::string whole(lock_text);
     for (const char* field : {"\"fence\"",
                               "\"owner\"",
                               "\"holds\"",
@@ -315,17 +312,17 @@ TEST(RedisPages, are_read_or_refused) {
                                   "r:*",
                                   list({bulk("listed"),
                                         number(10'000),
-                                        bulk(record_text),
+                                        bulk(lock_text),
                                         Value{},
-                                        bulk(record_text),
-                                        bulk(record_text)}));
+                                        bulk(lock_text),
+                                        bulk(lock_text)}));
     ASSERT_EQ(std::get<Answered>(rows).reply.rows.size(), 1u);
     EXPECT_EQ(std::get<Answered>(rows).reply.rows[0].key, lock_key);
     EXPECT_TRUE(
         std::get<Answered>(read_list(Keys(),
                                      std::span(names).first(1),
                                      "",
-                                     list({bulk("listed"), number(11'500), bulk(record_text)})))
+                                     list({bulk("listed"), number(11'500), bulk(lock_text)})))
             .reply.rows.empty())
         << "its DELAY is over";
     EXPECT_EQ(refusal_of(read_list(Keys(), names, "", list({bulk("listed"), number(1)}))).failure,
