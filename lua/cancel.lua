@@ -11,13 +11,13 @@
 
 -- include: lib/guard.lua
 
-local lock = KEYS[2]
+local lock, queue_key = KEYS[2], KEYS[3]
 
 -- include: lib/value.lua
 -- include: lib/record.lua
 -- include: lib/bar.lua
 
-local value, queue = try('GET', lock), call('GET', KEYS[3])
+local value, queue = try('GET', lock), call('GET', queue_key)
 
 -- include: lib/queue.lua
 

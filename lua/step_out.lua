@@ -11,7 +11,8 @@
 
 -- include: lib/guard.lua
 
-local lock, queue = KEYS[2], call('GET', KEYS[3])
+local lock, queue_key = KEYS[2], KEYS[3]
+local queue = call('GET', queue_key)
 
 -- include: lib/queue.lua
 

@@ -77,3 +77,10 @@ local function acquire(record, foreign, bar, at, is_first)
     if waits then join_queue(wish.node) end
     return 'held', '', record.lease_ms + record.delay_ms - record.passed_ms, record.fence
 end
+
+-- acquire.lua's reply, the longer way.
+local function full_acquire(value, bar, at)
+    local record, foreign = understand(value or try('GET', lock))
+    local status, now_value, left, fence = acquire(record, foreign, bar, at)
+    return { status, now_text, now_value, left, fence }
+end

@@ -1,8 +1,8 @@
 -- SPDX-FileCopyrightText: 2026 The latchd authors
 -- SPDX-License-Identifier: Apache-2.0
 --
--- Whose turn it is when a lock becomes free (T12-T14). After guard.lua; `lock` is KEYS[2], KEYS[3] the
--- lock's queue, `queue` what is there: until when the lock is reserved for the first (13 digits of
+-- Whose turn it is when a lock becomes free (T12-T14). After guard.lua; `lock` and `queue_key` are the
+-- lock and its queue, `queue` what is there: until when the lock is reserved for the first (13 digits of
 -- Unix ms; NOBODY), then the nodes' names, a blank behind each. A node that did not use its
 -- reservation is out, written or not.
 local NOBODY = '0000000000000 '
@@ -11,7 +11,7 @@ if queue then
     local reserved, others = string.match(queue, '^(%d+ )%S+ (.*)$')
     if reserved and reserved ~= NOBODY and string.sub(reserved, 1, 13) <= now_text then
         queue = others ~= '' and NOBODY .. others
-        if not queue then call('DEL', KEYS[3]) end
+        if not queue then call('DEL', queue_key) end
     end
 end
 
@@ -27,7 +27,7 @@ end
 -- Nobody joined and nobody was offered anything for two minutes: it is forgotten.
 local function put_queue(text)
     queue = text
-    call('SET', KEYS[3], queue, 'PX', '120000')
+    call('SET', queue_key, queue, 'PX', '120000')
 end
 
 local function join_queue(node)
@@ -44,9 +44,9 @@ local function step_out(node)
     queue = head .. string.sub(queue, to + 1)
     if queue == NOBODY then
         queue = nil
-        call('DEL', KEYS[3])
+        call('DEL', queue_key)
     else
-        call('SET', KEYS[3], queue, 'KEEPTTL')
+        call('SET', queue_key, queue, 'KEEPTTL')
     end
     return true
 end

@@ -49,6 +49,9 @@ protected:
     core::Acquire known() { return wishes_.empty() ? acquire(key()) : any_of(wishes_); }
     core::Operation operation();
     void compare(const core::Operation& operation);
+    void compare_many(const std::vector<core::Operation>& operations);
+    void compare_answer(const Answered& server, const core::Operation& operation);
+    void compare_messages();
     void pass_time(milliseconds passed);
     void pass_time_of_queue(const std::string& name, milliseconds passed);
     std::string server_queue(const LockKey& key);
@@ -188,12 +191,43 @@ void expect_equal(const core::Reply& server, const core::Reply& model) {
 }
 
 void RedisConformance::compare(const core::Operation& operation) {
-    const Answered server = answered(operation);
+    ASSERT_NO_FATAL_FAILURE(compare_answer(answered(operation), operation));
+    compare_messages();
+    if (const LockKey* const key = key_of(operation)) {
+        ASSERT_EQ(server_queue(*key), model_queue(*key));
+    }
+}
+
+void RedisConformance::compare_many(const std::vector<core::Operation>& operations) {
+    std::vector<const core::Operation*> all;
+    for (const core::Operation& operation : operations) all.push_back(&operation);
+    std::string out;
+    append_many(out, {keys_, scripts_, guard_}, all);
+    const auto read = read_many(all, client_->round_trip(out));
+    const auto& answers = std::get<std::vector<Answer>>(read);
+    for (std::size_t i = 0; i < operations.size(); ++i) {
+        SCOPED_TRACE("one of many, " + std::to_string(i));
+        ASSERT_NO_FATAL_FAILURE(
+            compare_answer(std::get<Answered>(answers.at(i)), operations.at(i)));
+    }
+    compare_messages();
+    for (const core::Operation& operation : operations) {
+        ASSERT_EQ(server_queue(*key_of(operation)), model_queue(*key_of(operation)));
+    }
+}
+
+void RedisConformance::compare_answer(const Answered& server, const core::Operation& operation) {
     last_ = Time(milliseconds(server.server_ms) + shift_);
     const core::OperationReply model = table_.apply(last_, operation);
     expect_equal(server.reply.reply, model.reply);
     ASSERT_EQ(server.reply.then.has_value(), model.then.has_value());
     if (model.then) expect_equal(*server.reply.then, *model.then);
+    ++seen_[model.reply.status];
+    if (model.then) ++seen_[model.then->status];
+    if (model.reply.record) records_.push_back(*model.reply.record);
+}
+
+void RedisConformance::compare_messages() {
     std::vector<std::string> told;
     for (const core::Table::Told& one : table_.take_told()) {
         told.push_back(kind_and_target(
@@ -204,12 +238,6 @@ void RedisConformance::compare(const core::Operation& operation) {
     std::sort(told.begin(), told.end());
     std::sort(heard.begin(), heard.end());
     ASSERT_EQ(heard, told);
-    if (const LockKey* const key = key_of(operation)) {
-        ASSERT_EQ(server_queue(*key), model_queue(*key));
-    }
-    ++seen_[model.reply.status];
-    if (model.then) ++seen_[model.then->status];
-    if (model.reply.record) records_.push_back(*model.reply.record);
 }
 
 std::vector<core::GrantRecord> RedisConformance::model_rows() {
@@ -335,6 +363,43 @@ TEST_F(RedisConformance, random_operations_are_answered_as_by_the_table) {
                                 Status::nothing,
                                 Status::restored,
                                 Status::found}) {
+        EXPECT_GT(seen_[status], 0) << "never met: " << int(status);
+    }
+}
+
+TEST_F(RedisConformance, many_at_once_are_answered_as_one_after_the_other) {
+    for (int step = 0; step < 2'000; ++step) {
+        SCOPED_TRACE("step " + std::to_string(step));
+        std::vector<core::Operation> together;
+        const std::size_t count = 1 + below(5);
+        while (together.size() < count) {
+            core::Operation next = operation();
+            if (fits_many(next)) {
+                together.push_back(std::move(next));
+            } else if (together.empty()) {
+                ASSERT_NO_FATAL_FAILURE(compare(next));
+            }
+        }
+        ASSERT_NO_FATAL_FAILURE(compare_many(together));
+        if (one_in(6)) {
+            const auto server = server_rows();
+            ASSERT_EQ(server, model_rows());
+            pass_some_time();
+        }
+        if (wishes_.size() > 8) wishes_.erase(wishes_.begin(), wishes_.end() - 8);
+        if (records_.size() > 8) records_.erase(records_.begin(), records_.end() - 8);
+    }
+    EXPECT_EQ(command({"HGET", keys_.marker(), "counter"}).string,
+              std::to_string(table_.counter()));
+    for (const core::Status status : {core::Status::granted,
+                                      core::Status::reentered,
+                                      core::Status::adopted,
+                                      core::Status::held,
+                                      core::Status::cancelled,
+                                      core::Status::released,
+                                      core::Status::hold_removed,
+                                      core::Status::not_held,
+                                      core::Status::held_by_other}) {
         EXPECT_GT(seen_[status], 0) << "never met: " << int(status);
     }
 }

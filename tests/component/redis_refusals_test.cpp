@@ -15,7 +15,10 @@ using core::Failure;
 using core::Status;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using store::redis::Answer;
+using store::redis::Answered;
 using store::redis::Cause;
+using store::redis::Refusal;
 
 class RedisRefusals : public RedisScripts {
 protected:
@@ -45,6 +48,33 @@ protected:
             all.push_back(key.string + " " + command({"DUMP", key.string}).string);
         }
         std::sort(all.begin(), all.end());
+        return all;
+    }
+
+    // Together, as one command.
+    std::variant<std::vector<Answer>, Refusal> many(
+        const std::vector<core::Operation>& operations) {
+        std::vector<const core::Operation*> all;
+        for (const core::Operation& operation : operations) all.push_back(&operation);
+        std::string out;
+        append_many(out, {keys_, scripts_, guard_}, all);
+        return read_many(all, client_->round_trip(out));
+    }
+    // What each of them was answered: its status, or the cause of its refusal.
+    struct Said {
+        std::optional<Status> status;
+        std::optional<Cause> cause;
+        bool operator==(const Said&) const = default;
+    };
+    std::vector<Said> each_of(const std::vector<core::Operation>& operations) {
+        std::vector<Said> all;
+        const auto answers = std::get<std::vector<Answer>>(many(operations));
+        for (const Answer& answer : answers) {
+            const auto* const refusal = std::get_if<Refusal>(&answer);
+            all.push_back(refusal != nullptr
+                              ? Said{{}, refusal->cause}
+                              : Said{std::get<Answered>(answer).reply.reply.status, {}});
+        }
         return all;
     }
 
@@ -263,6 +293,66 @@ TEST_F(RedisRefusals, a_user_who_may_not_write_is_refused_without_a_trace) {
     EXPECT_EQ(refusal.cause, Cause::access) << refusal.text;
     command({"AUTH", "default", ""});
     EXPECT_EQ(everything(), before);
+}
+
+// ---- many in one command -----------------------------------------------------------------------
+
+LockKey lock_named(const char* id) { return {ResourceName("r"), LockId(id)}; }
+
+TEST_F(RedisRefusals, many_are_refused_together_by_marker_and_clock) {
+    const core::Acquire holder = make.acquire();
+    (void)reply(holder);
+    const std::int64_t now = answered(core::Inspect{holder.key}).server_ms;
+    const auto before = everything();
+    const std::vector<core::Operation> both = {Make::release(holder), make.acquire()};
+    guard_.window = seconds(1);
+    guard_.expected_ms = now + 60'000;
+    EXPECT_EQ(std::get<Refusal>(many(both)).cause, Cause::clock);
+    EXPECT_EQ(everything(), before);
+    EXPECT_EQ(each_of({Make::release(holder)}), (std::vector<Said>{{Status::released, {}}}))
+        << "ends locks under any clock";
+    guard_.expected_ms = 0;
+    command({"HSET", keys_.marker(), "nonce", "another"});
+    EXPECT_EQ(std::get<Refusal>(many(both)).cause, Cause::marker);
+    scripts_ = store::redis::Scripts(epoch, "a nonce that was never loaded");
+    EXPECT_EQ(std::get<Refusal>(many(both)).cause, Cause::script_missing);
+}
+
+TEST_F(RedisRefusals, of_many_only_those_are_refused_that_would_be_alone) {
+    const core::Acquire holder = make.acquire();
+    (void)reply(holder);
+    command({"RPUSH", lock_name(lock_named("foreign")), "element"});
+    const auto acquire = [this](const char* id) { return make.acquire("", lock_named(id)); };
+    const core::Acquire first = acquire("first");
+    EXPECT_EQ(each_of({acquire("foreign"), first, make.acquire(), Make::release(holder)}),
+              (std::vector<Said>{{Status::foreign_value, {}},
+                                 {Status::granted, {}},
+                                 {Status::held, {}},
+                                 {Status::released, {}}}));
+
+    ASSERT_EQ(command({"CONFIG", "SET", "maxmemory", "1"}).string, "OK");
+    const auto before = everything();
+    EXPECT_EQ(each_of({acquire("second"), acquire("third")}),
+              (std::vector<Said>{{{}, Cause::unwell}, {{}, Cause::unwell}}));
+    EXPECT_EQ(everything(), before);
+    // What follows a write is not refused, as in a hand-over.
+    EXPECT_EQ(
+        each_of({acquire("second"), Make::release(first), acquire("third")}),
+        (std::vector<Said>{{{}, Cause::unwell}, {Status::released, {}}, {Status::granted, {}}}));
+    EXPECT_EQ(command({"EXISTS", lock_name(lock_named("second"))}).integer, 0);
+    command({"CONFIG", "SET", "maxmemory", "0"});
+}
+
+TEST_F(RedisRefusals, of_many_that_may_not_be_carried_out_none_counts_as_refused) {
+    const core::Acquire holder = make.acquire();
+    (void)reply(holder);
+    command({"ACL", "SETUSER", "default", "-set"});
+    const core::Acquire other = make.acquire("", lock_named("other"));
+    const auto said = each_of({other, Make::release(holder), other});
+    command({"ACL", "SETUSER", "default", "+set"});
+    EXPECT_EQ(
+        said,
+        (std::vector<Said>{{{}, Cause::access}, {Status::released, {}}, {{}, Cause::access}}));
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::size_t guard_arguments = 3;
 constexpr std::size_t acquire_arguments = 4;
+constexpr std::size_t release_arguments = 2;
 
 enum class Clock : bool { unchecked, checked };
 
@@ -81,6 +82,11 @@ void append_acquire(resp::CommandWriter& call, const core::Acquire& wish, const 
     call.argument(flags);
 }
 
+void append_release(resp::CommandWriter& call, const core::Release& wish) {
+    call.argument(piece("{\"token\":", wish.token.view(), ","));
+    call.argument(piece(",\"node\":", wish.node.view(), ",\"client\":"));
+}
+
 struct Append {
     std::string& out;
     const Target& target;
@@ -102,21 +108,22 @@ struct Append {
 
     void operator()(const core::Release& o) const {
         const std::string lock = target.keys.lock(o.key);
-        const std::string token = piece("{\"token\":", o.token.view(), ",");
-        const std::string node = piece(",\"node\":", o.node.view(), ",\"client\":");
         if (!o.then) {
-            auto call =
-                begin(out, target, Script::release, {lock, queue(o.key)}, 2, Clock::unchecked);
-            call.argument(token).argument(node);
-            return;
+            auto call = begin(out,
+                              target,
+                              Script::release,
+                              {lock, queue(o.key)},
+                              release_arguments,
+                              Clock::unchecked);
+            return append_release(call, o);
         }
         auto call = begin(out,
                           target,
                           Script::release,
                           {lock, queue(o.key), target.keys.bar(o.key, o.then->request)},
-                          2 + acquire_arguments + 1,
+                          release_arguments + acquire_arguments + 1,
                           Clock::checked);
-        call.argument(token).argument(node);
+        append_release(call, o);
         append_acquire(call, *o.then, target.scripts);
         call.argument(o.yields ? "y" : "");
     }
@@ -187,10 +194,10 @@ struct Append {
     void operator()(const core::List& o) const { append_scan(out, target.keys, o); }
 };
 
-void append_many(std::string& out,
-                 const Target& target,
-                 Script script,
-                 std::span<const std::string> redis_keys) {
+void append_all(std::string& out,
+                const Target& target,
+                Script script,
+                std::span<const std::string> redis_keys) {
     resp::CommandWriter call(out, 4 + redis_keys.size() + guard_arguments);
     call.argument("EVALSHA").argument(target.scripts.digest(script));
     call.argument(static_cast<std::int64_t>(1 + redis_keys.size()));
@@ -200,6 +207,43 @@ void append_many(std::string& out,
 }
 
 }  // namespace
+
+bool fits_many(const core::Operation& operation) noexcept {
+    const auto* const release = std::get_if<core::Release>(&operation);
+    return release != nullptr ? !release->then : std::holds_alternative<core::Acquire>(operation);
+}
+
+void append_many(std::string& out,
+                 const Target& target,
+                 std::span<const core::Operation* const> operations) {
+    std::string letters;
+    for (const core::Operation* const operation : operations) {
+        letters += std::holds_alternative<core::Acquire>(*operation) ? 'a' : 'r';
+    }
+    const auto locks = static_cast<std::size_t>(std::ranges::count(letters, 'a'));
+    const std::size_t unlocks = letters.size() - locks;
+    const std::size_t keys = 1 + 3 * locks + 2 * unlocks;
+    const std::size_t rest = 1 + acquire_arguments * locks + release_arguments * unlocks;
+    resp::CommandWriter call(out, 3 + keys + guard_arguments + rest);
+    call.argument("EVALSHA").argument(target.scripts.digest(Script::many));
+    call.argument(static_cast<std::int64_t>(keys)).argument(target.keys.marker());
+    for (const core::Operation* const operation : operations) {
+        const auto* const wish = std::get_if<core::Acquire>(operation);
+        const LockKey& key = wish != nullptr ? wish->key : std::get<core::Release>(*operation).key;
+        call.argument(target.keys.lock(key));
+        call.argument(target.keys.queue(key, target.scripts.epoch()));
+        if (wish != nullptr) call.argument(target.keys.bar(key, wish->request));
+    }
+    append_guard(call, target.guard, locks != 0 ? Clock::checked : Clock::unchecked);
+    call.argument(letters);
+    for (const core::Operation* const operation : operations) {
+        if (const auto* const wish = std::get_if<core::Acquire>(operation)) {
+            append_acquire(call, *wish, target.scripts);
+        } else {
+            append_release(call, std::get<core::Release>(*operation));
+        }
+    }
+}
 
 void append_operation(std::string& out, const Target& target, const core::Operation& operation) {
     std::visit(Append{out, target}, operation);
@@ -216,11 +260,11 @@ void append_scan(std::string& out, const Keys& keys, const core::List& list) {
 }
 
 void append_list(std::string& out, const Target& target, std::span<const std::string> redis_keys) {
-    append_many(out, target, Script::list, redis_keys);
+    append_all(out, target, Script::list, redis_keys);
 }
 
 void append_sweep(std::string& out, const Target& target, std::span<const std::string> redis_keys) {
-    append_many(out, target, Script::sweep, redis_keys);
+    append_all(out, target, Script::sweep, redis_keys);
 }
 
 void append_probe(std::string& out, const Target& target) {

@@ -34,6 +34,14 @@ struct Target {
 // the same lock.
 void append_operation(std::string& out, const Target& target, const core::Operation& operation);
 
+// LOCKs and UNLOCKs that arrived together in one command, which does what they have in common once
+// (lua/many.lua). They are carried out in their order, as by append_operation(). Where none is a
+// LOCK the clock isn't checked.
+[[nodiscard]] bool fits_many(const core::Operation& operation) noexcept;
+void append_many(std::string& out,
+                 const Target& target,
+                 std::span<const core::Operation* const> operations);
+
 // SCAN for one page of LOCKS FLEET, or of a sweep (with an empty pattern).
 void append_scan(std::string& out, const Keys& keys, const core::List& list);
 // The records behind the keys of a scanned page, in their order.

@@ -276,6 +276,25 @@ Answer read_operation(const core::Operation& operation, const resp::Value& value
     return unreadable(first_word(value.string));
 }
 
+std::variant<std::vector<Answer>, Refusal> read_many(
+    std::span<const core::Operation* const> operations, const resp::Value& value) {
+    const auto is_word = [&](std::string_view word) { return value.elements[0].string == word; };
+    const bool are_answers = value.is(resp::Value::Type::array) && !value.elements.empty() &&
+                             !is_word("STALE") && !is_word("CLOCK");
+    if (!are_answers) {
+        std::int64_t server_ms = 0;
+        if (auto refusal = read_refusal(value, server_ms)) return std::move(*refusal);
+        return unreadable(value.elements[0].string);
+    }
+    if (value.elements.size() != operations.size()) return unreadable("not an answer for each");
+    std::vector<Answer> answers;
+    answers.reserve(operations.size());
+    for (std::size_t i = 0; i < operations.size(); ++i) {
+        answers.push_back(read_operation(*operations[i], value.elements[i]));
+    }
+    return answers;
+}
+
 std::uint32_t counter_shown(const core::OperationReply& reply, Epoch epoch) noexcept {
     std::uint32_t highest = 0;
     const auto show = [&](Fence fence) {

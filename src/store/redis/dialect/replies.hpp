@@ -53,6 +53,10 @@ using Answer = std::variant<Answered, Refusal>;
 // The same, and the short form of lua/acquire.lua and lua/release.lua, which is of this operation.
 [[nodiscard]] Answer read_operation(const core::Operation& operation, const resp::Value& value);
 
+// The reply of append_many() for these: an answer for each, or why none of them was carried out.
+[[nodiscard]] std::variant<std::vector<Answer>, Refusal> read_many(
+    std::span<const core::Operation* const> operations, const resp::Value& value);
+
 // The highest counter among the fences of this epoch that the reply shows; 0: none.
 [[nodiscard]] std::uint32_t counter_shown(const core::OperationReply& reply, Epoch epoch) noexcept;
 

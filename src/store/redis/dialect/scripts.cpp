@@ -25,6 +25,7 @@ constexpr std::array<std::string_view, script_count> texts = {
     scripts::list,
     scripts::sweep,
     scripts::probe,
+    scripts::many,
     scripts::marker_set,
     scripts::claims_load,
     scripts::claims_read,

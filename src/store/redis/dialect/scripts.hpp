@@ -25,11 +25,12 @@ enum class Script : std::uint8_t {
     list,
     sweep,
     probe,
+    many,
     marker_set,  // these don't depend on an epoch: their text never changes
     claims_load,
     claims_read,
 };
-inline constexpr std::size_t script_count = 15;
+inline constexpr std::size_t script_count = 16;
 
 // The scripts as they are sent to one store process in one epoch: epoch and nonce are in the text
 // of each that serves locks, so that another process answers NOSCRIPT by itself.
@@ -49,7 +50,7 @@ public:
     [[nodiscard]] Epoch epoch() const noexcept { return epoch_; }
     [[nodiscard]] const std::string& nonce() const noexcept { return nonce_; }
 
-    // Appends `SCRIPT LOAD` of the scripts that serve locks (acquire … probe) or of the
+    // Appends `SCRIPT LOAD` of the scripts that serve locks (acquire … many) or of the
     // authority's, in one pipeline; returns how many replies will come.
     std::size_t append_load_locks(std::string& out) const;
     std::size_t append_load_authority(std::string& out) const;

@@ -86,6 +86,29 @@ TEST_F(RedisCalls, round_leases_down_and_delays_up) {
               joined(head(Script::acquire, {lock_, queue_, bar_}, true), acquire_));
 }
 
+TEST_F(RedisCalls, ask_for_many_as_for_each_with_what_they_have_in_common_once) {
+    const core::Operation lock = acquire();
+    const core::Operation unlock =
+        core::Release{acquire().key, acquire().token, acquire().node, std::nullopt};
+    const auto many = [this](std::vector<const core::Operation*> operations) {
+        std::string out;
+        append_many(out, {keys_, scripts_, {7, 1'700'000'000'123, milliseconds(200)}}, operations);
+        return arguments_of(out);
+    };
+    EXPECT_EQ(many({&lock, &unlock}),
+              joined(joined(head(Script::many, {lock_, queue_, bar_, lock_, queue_}, true), {"ar"}),
+                     joined(acquire_, release_)));
+    EXPECT_EQ(many({&unlock, &unlock}),
+              joined(joined(head(Script::many, {lock_, queue_, lock_, queue_}, false), {"rr"}),
+                     joined(release_, release_)));
+    core::Release with_waiter = std::get<core::Release>(unlock);
+    with_waiter.then = acquire();
+    EXPECT_TRUE(fits_many(lock));
+    EXPECT_TRUE(fits_many(unlock));
+    EXPECT_FALSE(fits_many(with_waiter));
+    EXPECT_FALSE(fits_many(core::Inspect{acquire().key}));
+}
+
 TEST_F(RedisCalls, never_ask_for_a_time_of_zero_where_it_would_mean_none) {
     core::Acquire wish = acquire();
     wish.ttl = microseconds(1);

@@ -207,6 +207,37 @@ TEST(RedisReplies, tell_stale_and_clock_apart) {
     EXPECT_EQ(refusal.server_ms, 12'345);
 }
 
+TEST(RedisReplies, to_many_are_each_one_s_answer_or_a_refusal_of_all) {
+    core::Acquire wish;
+    wish.key = lock_key;
+    const core::Operation lock = wish;
+    const core::Operation unlock = core::Release{lock_key, Token("t1"), NodeName("n"), {}};
+    const std::vector<const core::Operation*> both = {&lock, &unlock};
+    const Value released = bulk("released 10000 " + std::string(record_text));
+    const auto read = [&](Value value) { return read_many(both, value); };
+    const auto refused = [&](Value value) {
+        const auto answers = read(std::move(value));
+        const auto* const refusal = std::get_if<Refusal>(&answers);
+        return refusal != nullptr ? refusal->cause : Cause::unwell;
+    };
+
+    auto answers = std::get<0>(read(list({bulk("granted 10000 764504178688001"), released})));
+    ASSERT_EQ(answers.size(), 2u);
+    EXPECT_EQ(std::get<Answered>(answers[0]).reply.reply.status, Status::granted);
+    EXPECT_EQ(std::get<Answered>(answers[1]).reply.reply.status, Status::released);
+
+    answers = std::get<0>(read(list({{Type::error, 0, "OOM command not allowed", {}}, released})));
+    EXPECT_EQ(refusal_of(answers[0]).failure, Failure::refused);
+    EXPECT_EQ(std::get<Answered>(answers[1]).reply.reply.status, Status::released);
+
+    EXPECT_EQ(refused(list({bulk("CLOCK"), bulk("10000")})), Cause::clock);
+    EXPECT_EQ(refused(list({bulk("STALE"), bulk("1"), bulk("n"), bulk("0")})), Cause::marker);
+    EXPECT_EQ(refused({Type::error, 0, "NOSCRIPT No matching script", {}}), Cause::script_missing);
+    EXPECT_EQ(refused(list({released})), Cause::other) << "in doubt";
+    EXPECT_EQ(refused(list({})), Cause::other);
+    EXPECT_EQ(refused(bulk("granted 10000 764504178688001")), Cause::other);
+}
+
 TEST(RedisErrors, are_classified_by_their_first_word) {
     struct Case {
         std::string_view error;
