@@ -139,9 +139,8 @@ class Cases:
 
     @staticmethod
     def depth(figures):
-        calls = sum(count for name, count in figures["store"]["calls"].items()
-                    if name.startswith("evalsha"))
-        return calls / figures["store"]["reads"]
+        # A LOCK and an UNLOCK for each; scripts may have several.
+        return 2 * figures["grants_ever"] / figures["store"]["reads"]
 
     def beside_proxy(self, got):
         theirs = self.median(got["proxy"], lambda f: cpu(f, "proxy"))

@@ -18,6 +18,19 @@ LockKey numbered(int number) {
     return {ResourceName("order:settle"), LockId(std::to_string(number))};
 }
 
+// What was submitted reaches the server with a reading of the clock that is off by seconds; ahead,
+// so that nothing looks as if it had been under way for so long.
+class RedisClock : public RedisDriver {
+protected:
+    void leave_with_wrong_clock(StoreRun& run) {
+        server_.freeze();
+        run.skew += seconds(5);
+        run.turn();
+        run.skew -= seconds(5);
+        server_.thaw();
+    }
+};
+
 Fence fence_of(const core::OperationReply& reply) { return reply.reply.record.value().fence; }
 
 TEST_F(RedisDriver, takes_the_next_epoch_after_kill_and_an_empty_restart) {
@@ -122,15 +135,9 @@ TEST_F(RedisDriver, loads_scripts_again_without_the_node_noticing) {
 }
 
 TEST_F(RedisDriver, leaves_a_frozen_server_in_doubt_then_kills_and_looks) {
-    const auto kills = [this] {
-        const std::string stats = command({"INFO", "commandstats"}).string;
-        const std::string field = "cmdstat_client|kill:calls=";
-        const auto at = stats.find(field);
-        return at == std::string::npos ? 0 : std::stoi(stats.substr(at + field.size()));
-    };
     StoreRun a(server_, "a");
     const auto first = a.opened();
-    const int before = kills();
+    const int before = calls("client|kill");
     EXPECT_GE(before, 1) << "to see whether it may";
     server_.freeze();
     const auto wish = a.acquire();
@@ -146,7 +153,7 @@ TEST_F(RedisDriver, leaves_a_frozen_server_in_doubt_then_kills_and_looks) {
     const auto opened = a.opened();
     EXPECT_EQ(opened.epoch, first.epoch) << "the same process, nothing was lost";
     EXPECT_TRUE(opened.kill_works);
-    EXPECT_GT(kills(), before) << "the connection in doubt";
+    EXPECT_GT(calls("client|kill"), before) << "the connection in doubt";
     const Status undone = a.status(a.undo(wish));
     EXPECT_TRUE(undone == Status::undone || undone == Status::nothing);
     // Nothing of the doubtful one can come any more: not now, not after all that is queued.
@@ -319,16 +326,60 @@ TEST_F(RedisDriver, warns_of_a_server_that_may_evict_locks) {
 }
 
 // A host that was paused between reading its clock and sending.
-TEST_F(RedisDriver, sends_once_more_what_the_clock_check_refused) {
+TEST_F(RedisClock, sends_once_more_what_the_clock_check_refused) {
     StoreRun a(server_, "a");
     const auto first = a.opened();
-    a.skew -= seconds(5);
+    command({"CONFIG", "RESETSTAT"});
     const auto id = a.submit(a.acquire());
-    a.skew += seconds(5);
+    leave_with_wrong_clock(a);
     const auto outcome = a.outcome(id);
     ASSERT_TRUE(std::holds_alternative<core::OperationReply>(outcome));
     EXPECT_EQ(std::get<core::OperationReply>(outcome).reply.status, Status::granted);
     EXPECT_EQ(a.health().epoch, first.epoch);
+    EXPECT_EQ(a.closings(), 0u);
+    EXPECT_GE(calls("evalsha"), 3) << "the LOCK, a probe, and the LOCK again";
+}
+
+TEST_F(RedisClock, sends_each_by_itself_of_many_that_the_clock_check_refused) {
+    StoreRun a(server_, "a");
+    a.opened();
+    const auto held = a.acquire(numbered(1));
+    ASSERT_EQ(a.status(held), Status::granted);
+    command({"CONFIG", "RESETSTAT"});
+    const auto lock = a.submit(a.acquire(numbered(2)));
+    const auto unlock = a.submit(a.release(held));
+    leave_with_wrong_clock(a);
+    EXPECT_EQ(std::get<core::OperationReply>(a.outcome(unlock)).reply.status, Status::released);
+    EXPECT_EQ(std::get<core::OperationReply>(a.outcome(lock)).reply.status, Status::granted);
+    EXPECT_EQ(a.closings(), 0u);
+    EXPECT_GE(calls("evalsha"), 3) << "both together, then each by itself";
+}
+
+TEST_F(RedisDriver, refuses_of_many_only_what_it_has_no_right_to) {
+    command({"ACL",
+             "SETUSER",
+             "app",
+             "on",
+             ">secret",
+             "~latchd:*",
+             "~lock:order:*",
+             "~bar:*",
+             "~queue:*",
+             "&*",
+             "+@all"});
+    StoreRun a(server_, "a", [](auto& options) {
+        options.username = "app";
+        options.password = "secret";
+    });
+    a.opened();
+    const auto first = a.submit(a.acquire(numbered(1)));
+    const auto other = a.submit(a.acquire({ResourceName("other"), LockId("1")}));
+    const auto last = a.submit(a.acquire(numbered(2)));
+    EXPECT_EQ(std::get<core::OperationReply>(a.outcome(first)).reply.status, Status::granted);
+    const auto refused = std::get<core::StoreFailed>(a.outcome(other));
+    EXPECT_EQ(refused.failure, Failure::refused);
+    EXPECT_NE(refused.text.find("ACL SETUSER app"), std::string::npos) << refused.text;
+    EXPECT_EQ(std::get<core::OperationReply>(a.outcome(last)).reply.status, Status::granted);
     EXPECT_EQ(a.closings(), 0u);
 }
 

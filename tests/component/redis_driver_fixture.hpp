@@ -113,6 +113,13 @@ protected:
     resp::Value command(std::initializer_list<std::string_view> arguments) {
         return RedisClient(server_.socket_path()).command(arguments);
     }
+    // How often the server was asked for this, since it started or CONFIG RESETSTAT.
+    int calls(const std::string& name) {
+        const std::string stats = command({"INFO", "commandstats"}).string;
+        const std::string field = "cmdstat_" + name + ":calls=";
+        const auto at = stats.find(field);
+        return at == std::string::npos ? 0 : std::stoi(stats.substr(at + field.size()));
+    }
 
     RedisProcess server_;
 };

@@ -54,6 +54,7 @@ TEST_F(RedisDriver, sends_what_came_in_one_turn_in_one_write_and_keeps_the_order
         expected.emplace_back(a.submit(a.release(wish)), Status::released);
     }
     EXPECT_EQ(a.health().in_flight, 3'000u);
+    command({"CONFIG", "RESETSTAT"});
     const BatchDepths before = a.health().batches;
     for (const auto& [id, status] : expected) {
         const auto outcome = a.outcome(id);
@@ -64,6 +65,10 @@ TEST_F(RedisDriver, sends_what_came_in_one_turn_in_one_write_and_keeps_the_order
     const std::size_t deepest = BatchDepths::buckets - 1;
     EXPECT_EQ(after.at(deepest), before.at(deepest) + 1);
     EXPECT_GE(after.commands(), before.commands() + 3'000);
+    // 47 scripts, the last of which is not full, and a few of probes.
+    const int scripts = calls("evalsha");
+    EXPECT_GE(scripts, 47);
+    EXPECT_LT(scripts, 100);
 }
 
 TEST_F(RedisDriver, refuses_more_operations_than_may_be_in_flight) {

@@ -32,7 +32,7 @@ std::string client_name(const NodeName& node) {
 }  // namespace
 
 void Driver::greet() {
-    std::string& out = link_->out();
+    std::string& out = this->out();
     if (!options_.password.empty()) {
         if (options_.username.empty()) {
             resp::append_command(out, {"AUTH", options_.password});
@@ -66,7 +66,7 @@ void Driver::wish_answered(const resp::Value& value) {
 }
 
 void Driver::ask_identity(bool is_patient) {
-    const std::size_t parts = append_identity(link_->out());
+    const std::size_t parts = append_identity(out());
     for (std::size_t i = 1; i <= parts; ++i) {
         Pending& pending = expect(Kind::identity);
         pending.is_patient = is_patient;
@@ -120,8 +120,7 @@ void Driver::kill_former() {
     if (former_.empty()) former_.push_back({server_.identity.run_id, client_id_});
     for (Former& former : former_) {
         resp::append_command(
-            link_->out(),
-            {"CLIENT", "KILL", "ID", std::to_string(former.client_id), "USER", user()});
+            out(), {"CLIENT", "KILL", "ID", std::to_string(former.client_id), "USER", user()});
         expect(Kind::kill);
         killing_.push_back(std::move(former));
     }
@@ -145,7 +144,7 @@ void Driver::killed(const resp::Value& value) {
 
 void Driver::load_authority() {
     if (authority_loaded_) return;
-    const std::size_t count = authority_scripts_.append_load_authority(link_->out());
+    const std::size_t count = authority_scripts_.append_load_authority(out());
     for (std::size_t i = 0; i < count; ++i) expect(Kind::load_authority);
     authority_loaded_ = true;
 }
@@ -179,10 +178,11 @@ void Driver::serve(Serving&& serving) {
         sweep_cursor_ = sweep_count_ = 0;
         sweep_at_ = now();
     }
+    append_gathered();  // of the epoch that it was submitted in
     scripts_ = Scripts(serving.epoch, serving.nonce);
     ++load_serial_;
     if (!serving.same_epoch) epoch_serial_ = load_serial_;
-    loads_awaited_ = scripts_.append_load_locks(link_->out());
+    loads_awaited_ = scripts_.append_load_locks(out());
     for (std::size_t i = 0; i < loads_awaited_; ++i) expect(Kind::load_locks);
     if (is_open_) {
         // Nothing but the script cache was lost; what was refused goes again, in its order.
@@ -199,12 +199,15 @@ void Driver::withdraw() {
     is_open_ = false;
     is_sweeping_ = false;
     reloading_ = false;
+    ++withdrawals_;
+    gathered_.clear();
     held_.clear();
     clock_refused_.clear();
     replicas_.withdraw();
     for (Pending& pending : pending_) {
-        if (!pending.request) continue;
+        if (!pending.request && pending.many.empty()) continue;
         pending.request.reset();
+        pending.many.clear();
         pending.kind = Kind::withdrawn;
     }
     in_flight_ = 0;

@@ -47,6 +47,8 @@ void Driver::stop() {
     if (link_) link_->close();
     link_.reset();
     pending_.clear();
+    ++withdrawals_;
+    gathered_.clear();
     held_.clear();
     clock_refused_.clear();
     replicas_.withdraw();
@@ -117,7 +119,8 @@ void Driver::lost(const std::string& reason, Evidence evidence) {
     std::deque<Pending> unanswered = std::move(pending_);
     const bool is_doubtful =
         std::any_of(unanswered.begin(), unanswered.end(), [&](const Pending& pending) {
-            const bool may_write = pending.request || pending.kind == Kind::authority ||
+            const bool may_write = pending.request || !pending.many.empty() ||
+                                   pending.kind == Kind::authority ||
                                    pending.kind == Kind::withdrawn;
             return may_write && pending.end <= sent;
         });
@@ -168,10 +171,10 @@ void Driver::forget_link() {
 
 void Driver::fail_unanswered(std::deque<Pending>&& pending, std::uint64_t sent) {
     for (Pending& each : pending) {
-        if (!each.request) continue;
         const bool is_whole = each.end <= sent;
-        fail(
-            *each.request, is_whole ? core::Failure::in_doubt : core::Failure::unsent, last_error_);
+        const core::Failure failure = is_whole ? core::Failure::in_doubt : core::Failure::unsent;
+        if (each.request) fail(*each.request, failure, last_error_);
+        for (const auto& request : each.many) fail(*request, failure, last_error_);
     }
 }
 
@@ -217,6 +220,8 @@ void Driver::dispatch(Pending&& pending, resp::Value&& value) {
         case Kind::operation:
         case Kind::list:
             return answered(std::move(pending), value);
+        case Kind::many:
+            return many_answered(std::move(pending), value);
         case Kind::wait:
             return waited(pending, value);
         case Kind::scan:

@@ -42,7 +42,8 @@ namespace latchd::store::redis {
 // Invariants:
 // 1. pending_ has exactly one entry for each reply that will come on link_, in order.
 // 2. While reloading_, nothing of the node is sent: held_ keeps the order of submission.
-// 3. No operation travels before the authority called serve() for the identity of this very
+// 3. What is gathered_ comes behind all that is in pending_, and before all that is appended next.
+// 4. No operation travels before the authority called serve() for the identity of this very
 //    connection, and former connections with unanswered operations were killed or can't be.
 class Driver final : private Link::User {
 public:
@@ -84,7 +85,10 @@ public:
     void forget_authority_scripts() { authority_loaded_ = false; }
     void send_probe();
     // Append one command to out(), then announce its reply.
-    [[nodiscard]] std::string& out() { return link_->out(); }
+    [[nodiscard]] std::string& out() {
+        append_gathered();
+        return link_->out();
+    }
     void expect_authority(bool is_patient = false) {
         expect(Kind::authority).is_patient = is_patient;
     }
@@ -147,6 +151,9 @@ private:
 
     // requests.cpp: operations
     void send(std::unique_ptr<Request> request);
+    void append_gathered();
+    void many_answered(Pending&& pending, const resp::Value& value);
+    void send_alone(std::unique_ptr<Request> request);
     void answered(Pending&& pending, const resp::Value& value);
     void scanned(Pending&& pending, const resp::Value& value);
     void deliver(const Pending& pending, Answered&& answer);
@@ -156,6 +163,7 @@ private:
     void refused(Pending&& pending, Refusal&& refusal);
     void fail(const Request& request, core::Failure failure, const std::string& text);
     void hold(Pending&& pending);
+    void hold_before_new(std::unique_ptr<Request> request);
     void resend_held();
     void resend_clock_refused();
     void fail_held(const std::string& text);
@@ -223,6 +231,8 @@ private:
     std::size_t in_flight_ = 0;  // submitted, not answered
     std::size_t leaving_ = 0;    // commands of this turn
     BatchDepths batches_;
+    std::vector<std::unique_ptr<Request>> gathered_;  // of this turn, to leave as one command
+    std::uint32_t withdrawals_ = 0;
     std::deque<std::unique_ptr<Request>> held_;
     std::deque<std::unique_ptr<Request>> clock_refused_;
     bool reloading_ = false;

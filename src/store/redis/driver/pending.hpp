@@ -20,6 +20,7 @@ struct Request {
     core::Operation operation;
     Time submitted{};
     bool clock_refused = false;           // once already
+    bool goes_alone = false;              // as one of many it was refused
     std::uint8_t reloads = 0;             // NOSCRIPT so often
     std::vector<std::string> redis_keys;  // List: the scanned page
     std::uint64_t cursor = 0;             // List: where the scan goes on
@@ -39,6 +40,7 @@ enum class Kind : std::uint8_t {
     probe,
     eviction,  // INFO stats
     operation,
+    many,  // operations
     wait,  // for replicas
     scan,  // the first half of a List
     list,  // its second half
@@ -57,6 +59,7 @@ struct Pending {
     std::uint64_t end = 0;     // position in the stream after its last byte
     Time sent{};
     std::unique_ptr<Request> request;
+    std::vector<std::unique_ptr<Request>> many;
 };
 
 }  // namespace latchd::store::redis

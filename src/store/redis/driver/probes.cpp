@@ -43,7 +43,7 @@ void Driver::send_probe() {
     if (!is_identified()) return;
     ask_identity(true);
     authority_.probing();
-    std::string& out = link_->out();
+    std::string& out = this->out();
     if (policy_warned_) {
         resp::append_command(out, {"INFO", "stats"});
         expect(Kind::eviction).is_patient = true;
@@ -194,7 +194,7 @@ void Driver::sweep_on() {
     core::List page;
     page.count = sweep_batch;
     page.cursor = sweep_cursor_;
-    append_scan(link_->out(), keys_, page);
+    append_scan(out(), keys_, page);
     expect(Kind::sweep_scan).is_patient = true;
     sweep_awaited_ = true;
 }
@@ -208,7 +208,7 @@ void Driver::sweep_scanned(const resp::Value& value) {
         sweep_awaited_ = false;
         return;
     }
-    append_sweep(link_->out(), target(), found.redis_keys);
+    append_sweep(out(), target(), found.redis_keys);
     expect(Kind::sweep).is_patient = true;
 }
 

@@ -26,6 +26,8 @@ constexpr Duration strict_window = std::chrono::milliseconds(200);
 constexpr std::uint8_t reloads_max = 3;  // for one operation: somebody flushes all the time
 // WAIT holds up what comes behind it on the connection: far below what makes that late.
 constexpr int waits_per_timeout = 5;
+// Far more does not make one cheaper, and holds up others at Redis.
+constexpr std::size_t many_max = 64;
 
 bool is_write(const core::Operation& operation) {
     return !std::holds_alternative<core::Inspect>(operation) &&
@@ -67,7 +69,7 @@ void Driver::submit(core::OperationId id, core::Operation&& operation) {
     }
     const bool was_idle = pending_.empty();
     send(std::move(request));
-    if (was_idle) arm();
+    if (was_idle && !pending_.empty()) arm();
 }
 
 Guard Driver::guard(bool is_strict) {
@@ -82,19 +84,47 @@ Guard Driver::guard(bool is_strict) {
 }
 
 void Driver::send(std::unique_ptr<Request> request) {
+    if (is_write(request->operation)) replicas_.written(now());
+    if (!request->goes_alone && fits_many(request->operation)) {
+        gathered_.push_back(std::move(request));
+        if (gathered_.size() == many_max) append_gathered();
+        return link_->flush_soon();
+    }
     Kind kind = Kind::operation;
     if (const auto* list = std::get_if<core::List>(&request->operation)) {
         kind = Kind::scan;
-        append_scan(link_->out(), keys_, *list);
+        append_scan(out(), keys_, *list);
     } else {
         const bool is_strict = std::visit(IsStrict{}, request->operation);
-        append_operation(link_->out(), target(is_strict), request->operation);
+        append_operation(out(), target(is_strict), request->operation);
     }
-    if (is_write(request->operation)) replicas_.written(now());
     expect(kind).request = std::move(request);
 }
 
+void Driver::append_gathered() {
+    if (gathered_.empty()) return;
+    const bool was_idle = pending_.empty();
+    auto requests = std::move(gathered_);
+    gathered_.clear();
+    std::vector<const core::Operation*> operations;
+    bool is_strict = false;
+    for (const auto& request : requests) {
+        operations.push_back(&request->operation);
+        is_strict |= std::visit(IsStrict{}, request->operation);
+    }
+    if (requests.size() == 1) {
+        append_operation(link_->out(), target(is_strict), *operations.front());
+        expect(Kind::operation).request = std::move(requests.front());
+    } else {
+        append_many(link_->out(), target(is_strict), operations);
+        leaving_ += requests.size() - 1;
+        expect(Kind::many).many = std::move(requests);
+    }
+    if (was_idle) arm();
+}
+
 void Driver::link_flushing() {
+    append_gathered();
     if (replicas_.begin()) {
         const Duration limit = options_.operation_timeout / waits_per_timeout;
         resp::append_command(
@@ -143,6 +173,44 @@ void Driver::answered(Pending&& pending, const resp::Value& value) {
     deliver(pending, std::move(good));
 }
 
+// Of many that are refused together each goes again by itself: what one may not do, or when its
+// clock is wrong, says nothing of the others.
+void Driver::many_answered(Pending&& pending, const resp::Value& value) {
+    std::vector<const core::Operation*> operations;
+    for (const auto& request : pending.many) operations.push_back(&request->operation);
+    auto read = read_many(operations, value);
+    const auto* const refusal = std::get_if<Refusal>(&read);
+    const bool is_certain = refusal == nullptr || refusal->failure != core::Failure::in_doubt;
+    const std::uint32_t withdrawals = withdrawals_;
+    // Whoever is told may submit more, or end the connection: these are his already.
+    for (std::size_t i = 0; i < pending.many.size() && withdrawals == withdrawals_; ++i) {
+        Pending one;
+        one.load = pending.load;
+        one.end = pending.end;
+        one.sent = pending.sent;
+        one.request = std::move(pending.many[i]);
+        if (refusal != nullptr && is_certain) {
+            send_alone(std::move(one.request));
+        } else if (refusal != nullptr) {
+            fail(*one.request, refusal->failure, refusal->text);
+        } else {
+            auto& answer = std::get<std::vector<Answer>>(read)[i];
+            if (auto* const each = std::get_if<Refusal>(&answer)) {
+                refused(std::move(one), std::move(*each));
+            } else {
+                deliver(one, std::move(std::get<Answered>(answer)));
+            }
+        }
+    }
+}
+
+void Driver::send_alone(std::unique_ptr<Request> request) {
+    request->goes_alone = true;
+    if (!is_open_ || !link_) return fail(*request, core::Failure::unsent, last_error_);
+    if (reloading_) return hold_before_new(std::move(request));
+    send(std::move(request));
+}
+
 void Driver::scanned(Pending&& pending, const resp::Value& value) {
     auto page = read_scan(value);
     if (auto* refusal = std::get_if<Refusal>(&page)) {
@@ -160,7 +228,7 @@ void Driver::scanned(Pending&& pending, const resp::Value& value) {
         return deliver(pending, std::move(none));
     }
     if (!is_open_) return fail(*request, core::Failure::unsent, last_error_);
-    append_list(link_->out(), target(), request->redis_keys);
+    append_list(out(), target(), request->redis_keys);
     expect(Kind::list).request = std::move(request);
 }
 
@@ -230,12 +298,17 @@ void Driver::hold(Pending&& pending) {
     ++pending.request->reloads;
     const bool is_first = !reloading_ && pending.load == load_serial_;
     if (!reloading_ && !is_first) return send(std::move(pending.request));  // loaded meanwhile
-    // Refused ones come in their order, before anything that was submitted since.
-    const auto at = std::find_if(
-        held_.begin(), held_.end(), [](const auto& request) { return request->reloads == 0; });
-    held_.insert(at, std::move(pending.request));
+    hold_before_new(std::move(pending.request));
     reloading_ = true;
     if (is_first) authority_.doubted(Doubt::unknown_script);
+}
+
+// Refused ones come in their order, before anything that was submitted since.
+void Driver::hold_before_new(std::unique_ptr<Request> request) {
+    const auto at = std::find_if(held_.begin(), held_.end(), [](const auto& each) {
+        return each->reloads == 0 && !each->goes_alone;
+    });
+    held_.insert(at, std::move(request));
 }
 
 void Driver::resend_held() {
@@ -259,10 +332,13 @@ void Driver::resend_clock_refused() {
 
 void Driver::fail_held(const std::string& text) {
     reloading_ = false;
+    auto gathered = std::move(gathered_);
     auto held = std::move(held_);
     auto again = std::move(clock_refused_);
+    gathered_.clear();
     held_.clear();
     clock_refused_.clear();
+    for (const auto& request : gathered) fail(*request, core::Failure::unsent, text);
     for (const auto& request : held) fail(*request, core::Failure::unsent, text);
     for (const auto& request : again) fail(*request, core::Failure::unsent, text);
 }
