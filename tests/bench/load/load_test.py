@@ -113,7 +113,10 @@ class Load(harness.Case):
         peer = bench_peers.Peer("fleet", "latchd", [node.port for node in nodes],
                                 {"redis": redis}, redis)
         figures = self.check(peer, connections=4)
-        self.assertGreaterEqual(figures["store"]["calls"]["evalsha"], 600)
+        # How many scripts they come in is up to the nodes.
+        self.assertGreaterEqual(figures["store"]["calls"]["hincrby"], 300)
+        self.assertGreaterEqual(figures["store"]["calls"]["del"], 300)
+        self.assertGreater(figures["store"]["calls"]["evalsha"], 0)
 
     def test_a_patient_run_goes_through_a_fault_of_the_store(self):
         redis = self.redis()
