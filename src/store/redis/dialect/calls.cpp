@@ -62,7 +62,9 @@ resp::CommandWriter begin(std::string& out,
 
 // A piece of a value: the name quoted, between two literals.
 std::string piece(std::string_view before, std::string_view name, std::string_view after) {
-    std::string out(before);
+    std::string out;
+    out.reserve(before.size() + name.size() + 2 + after.size());
+    out += before;
     append_quoted(out, name);
     out += after;
     return out;
@@ -91,18 +93,21 @@ struct Append {
     std::string& out;
     const Target& target;
 
+    [[nodiscard]] std::string queue(std::string_view lock) const {
+        return target.keys.queue(lock, target.scripts.epoch());
+    }
     [[nodiscard]] std::string queue(const LockKey& key) const {
-        return target.keys.queue(key, target.scripts.epoch());
+        return queue(target.keys.lock(key));
     }
 
     void operator()(const core::Acquire& o) const {
-        auto call =
-            begin(out,
-                  target,
-                  Script::acquire,
-                  {target.keys.lock(o.key), queue(o.key), target.keys.bar(o.key, o.request)},
-                  acquire_arguments,
-                  Clock::checked);
+        const std::string lock = target.keys.lock(o.key);
+        auto call = begin(out,
+                          target,
+                          Script::acquire,
+                          {lock, queue(lock), target.keys.bar(lock, o.request)},
+                          acquire_arguments,
+                          Clock::checked);
         append_acquire(call, o, target.scripts);
     }
 
@@ -112,7 +117,7 @@ struct Append {
             auto call = begin(out,
                               target,
                               Script::release,
-                              {lock, queue(o.key)},
+                              {lock, queue(lock)},
                               release_arguments,
                               Clock::unchecked);
             return append_release(call, o);
@@ -120,7 +125,7 @@ struct Append {
         auto call = begin(out,
                           target,
                           Script::release,
-                          {lock, queue(o.key), target.keys.bar(o.key, o.then->request)},
+                          {lock, queue(lock), target.keys.bar(lock, o.then->request)},
                           release_arguments + acquire_arguments + 1,
                           Clock::checked);
         append_release(call, o);
@@ -230,9 +235,9 @@ void append_many(std::string& out,
     for (const core::Operation* const operation : operations) {
         const auto* const wish = std::get_if<core::Acquire>(operation);
         const LockKey& key = wish != nullptr ? wish->key : std::get<core::Release>(*operation).key;
-        call.argument(target.keys.lock(key));
-        call.argument(target.keys.queue(key, target.scripts.epoch()));
-        if (wish != nullptr) call.argument(target.keys.bar(key, wish->request));
+        const std::string lock = target.keys.lock(key);
+        call.argument(lock).argument(target.keys.queue(lock, target.scripts.epoch()));
+        if (wish != nullptr) call.argument(target.keys.bar(lock, wish->request));
     }
     append_guard(call, target.guard, locks != 0 ? Clock::checked : Clock::unchecked);
     call.argument(letters);

@@ -108,18 +108,28 @@ std::string Keys::lock(const LockKey& key) const {
 }
 
 std::string Keys::bar(const LockKey& key, const RequestId& request) const {
-    std::string out = prefix_;
+    return bar(lock(key), request);
+}
+
+std::string Keys::bar(std::string_view lock, const RequestId& request) const {
+    std::string out;
+    out.reserve(prefix_.size() + 5 + lock.size() + 2 + request.view().size());
+    out += prefix_;
     out += "bar:{";
-    out += lock(key);
+    out += lock;
     out += "}:";
     append_encoded(out, request.view());
     return out;
 }
 
-std::string Keys::queue(const LockKey& key, Epoch epoch) const {
-    std::string out = prefix_;
+std::string Keys::queue(const LockKey& key, Epoch epoch) const { return queue(lock(key), epoch); }
+
+std::string Keys::queue(std::string_view lock, Epoch epoch) const {
+    std::string out;
+    out.reserve(prefix_.size() + 7 + lock.size() + 2 + 10);
+    out += prefix_;
     out += "queue:{";
-    out += lock(key);
+    out += lock;
     out += "}:";
     out += std::to_string(epoch);
     return out;

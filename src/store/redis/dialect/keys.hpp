@@ -33,6 +33,9 @@ public:
     [[nodiscard]] std::string lock(const LockKey& key) const;
     [[nodiscard]] std::string bar(const LockKey& key, const RequestId& request) const;
     [[nodiscard]] std::string queue(const LockKey& key, Epoch epoch) const;
+    // The same for who has the lock's key already.
+    [[nodiscard]] std::string bar(std::string_view lock, const RequestId& request) const;
+    [[nodiscard]] std::string queue(std::string_view lock, Epoch epoch) const;
     [[nodiscard]] const std::string& marker() const noexcept { return marker_; }
     // "authority", "rows", …
     [[nodiscard]] std::string arbiter(std::string_view what) const {

@@ -196,6 +196,7 @@ std::string record_tail(Epoch epoch, std::string_view nonce) {
 
 std::string grant_head(const Token& token) {
     std::string out;
+    out.reserve(64);
     append(out, "{\"token\":", token.view());
     out += ",\"fence\":";
     return out;
@@ -211,8 +212,9 @@ std::string grant_body(const core::Acquire& wish, std::string_view tail) {
     append(out, ",\"owner\":", wish.owner.view());
     append(out, ",\"holds\":[{\"token\":", wish.token.view());
     append(out, ",\"request\":", wish.request.view());
-    out += ",\"attempts\":[\"" + attempt_text(wish.attempt) + "\"]";
-    append(out, ",\"adopt_ms\":", ms_down(wish.retry_window));
+    out += ",\"attempts\":[\"";
+    out += attempt_text(wish.attempt);
+    append(out, "\"],\"adopt_ms\":", ms_down(wish.retry_window));
     append(out, "}],\"version\":1,\"ttl_ms\":", ttl);
     append(out, ",\"hard_ms\":", hard);
     append(out, ",\"renewals\":0,\"renew_max\":", std::int64_t{wish.renew_max});
