@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <utility>
 
 namespace latchd::store::redis {
@@ -18,29 +19,36 @@ public:
     [[nodiscard]] bool is_well() const noexcept { return is_well_; }
     [[nodiscard]] bool is_at_end() const noexcept { return is_well_ && at_ == end_; }
 
-    Walk& over(std::string_view literal) noexcept {
-        if (has(literal)) {
-            at_ += literal.size();
-        } else {
-            is_well_ = false;
-        }
+    // Of a literal whose size is known where this is compiled: compared without a call.
+    template <std::size_t size>
+    Walk& over(const char (&literal)[size]) noexcept {
+        if (!passes(literal)) is_well_ = false;
         return *this;
     }
     // Whether the literal comes; goes over it if it does.
-    bool passes(std::string_view literal) noexcept {
-        if (!has(literal)) return false;
-        at_ += literal.size();
+    template <std::size_t size>
+    bool passes(const char (&literal)[size]) noexcept {
+        constexpr std::size_t length = size - 1;
+        if (!is_well_ || static_cast<std::size_t>(end_ - at_) < length ||
+            std::memcmp(at_, literal, length) != 0) {
+            return false;
+        }
+        at_ += length;
         return true;
     }
     // As JSON has integers: no sign but minus, no leading zero.
     Walk& number(std::int64_t& value) noexcept {
-        const char* const digit = at_ != end_ && *at_ == '-' ? at_ + 1 : at_;
-        const auto [stop, error] = std::from_chars(at_, end_, value);
-        if (error != std::errc() || (*digit == '0' && stop - digit > 1)) {
-            is_well_ = false;
-        } else {
-            at_ = stop;
+        const bool is_negative = passes("-");
+        const char* const digits = at_;
+        constexpr std::ptrdiff_t digits_max =
+            18;  // any of so many fits; a further one is in the way
+        std::int64_t sum = 0;
+        while (at_ != end_ && *at_ >= '0' && *at_ <= '9' && at_ - digits < digits_max) {
+            sum = sum * 10 + (*at_++ - '0');
         }
+        const std::ptrdiff_t count = at_ - digits;
+        if (count == 0 || (*digits == '0' && count > 1)) is_well_ = false;
+        value = is_negative ? -sum : sum;
         return *this;
     }
     // A quoted text without anything escaped.
@@ -57,11 +65,6 @@ public:
     }
 
 private:
-    [[nodiscard]] bool has(std::string_view literal) const noexcept {
-        return is_well_ &&
-               std::string_view(at_, static_cast<std::size_t>(end_ - at_)).starts_with(literal);
-    }
-
     const char* at_;
     const char* end_;
     bool is_well_ = true;
