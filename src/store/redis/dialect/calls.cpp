@@ -7,6 +7,7 @@
 #include <latchd/resp/command_writer.hpp>
 
 #include <algorithm>
+#include <array>
 #include <span>
 #include <variant>
 #include <vector>
@@ -21,9 +22,13 @@ constexpr std::size_t release_arguments = 2;
 enum class Clock : bool { unchecked, checked };
 
 // An instant as the scripts compare it: 13 digits.
-std::string clock_text(std::int64_t ms) {
-    const std::string digits = std::to_string(std::clamp<std::int64_t>(ms, 0, 9'999'999'999'999));
-    return std::string(13 - digits.size(), '0') + digits;
+void append_clock(resp::CommandWriter& call, std::int64_t ms) {
+    std::array<char, 13> text;
+    std::int64_t rest = std::clamp<std::int64_t>(ms, 0, 9'999'999'999'999);
+    for (auto digit = text.rbegin(); digit != text.rend(); ++digit, rest /= 10) {
+        *digit = static_cast<char>('0' + rest % 10);
+    }
+    call.argument(std::string_view(text.data(), text.size()));
 }
 
 void append_guard(resp::CommandWriter& call, const Guard& guard, Clock clock) {
@@ -31,8 +36,8 @@ void append_guard(resp::CommandWriter& call, const Guard& guard, Clock clock) {
     if (clock == Clock::unchecked || guard.expected_ms == 0) {
         call.argument("").argument("~");
     } else {
-        call.argument(clock_text(guard.expected_ms - ms_down(guard.window)));
-        call.argument(clock_text(guard.expected_ms + ms_down(guard.window)));
+        append_clock(call, guard.expected_ms - ms_down(guard.window));
+        append_clock(call, guard.expected_ms + ms_down(guard.window));
     }
 }
 
@@ -75,7 +80,7 @@ void append_acquire(resp::CommandWriter& call, const core::Acquire& wish, const 
     const std::int64_t lease =
         wish.hold_max ? std::min(ttl, at_least_1(ms_down(*wish.hold_max))) : ttl;
     call.argument(grant_head(wish.token));
-    call.argument(grant_body(wish, record_tail(scripts.epoch(), scripts.nonce())));
+    call.argument(grant_body(wish, scripts.tail()));
     call.argument(lease + ms_up(wish.delay));
     std::string flags;
     if (wish.join_only) flags += 'j';

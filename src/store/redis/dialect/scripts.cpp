@@ -72,7 +72,8 @@ std::string lua_quoted(std::string_view bytes) {
 
 Scripts::Scripts() : Scripts(0, {}) {}
 
-Scripts::Scripts(Epoch epoch, std::string_view nonce) : epoch_(epoch), nonce_(nonce) {
+Scripts::Scripts(Epoch epoch, std::string_view nonce)
+    : epoch_(epoch), nonce_(nonce), tail_(record_tail(epoch, nonce)) {
     for (std::size_t i = 0; i < script_count; ++i) {
         digests_[i] = sha1_hex(text(static_cast<Script>(i)));
     }
@@ -83,8 +84,8 @@ std::string Scripts::text(Script script) const {
     if (index >= first_of_authority) return std::string(texts[index]);
     const std::string epoch = std::to_string(epoch_);
     std::string out = "local EPOCH, NONCE, BASE, TAIL = '" + epoch + "', " + lua_quoted(nonce_) +
-                      ", " + std::to_string(make_fence(epoch_, 0)) + ", " +
-                      lua_quoted(record_tail(epoch_, nonce_)) + "\n";
+                      ", " + std::to_string(make_fence(epoch_, 0)) + ", " + lua_quoted(tail_) +
+                      "\n";
     out += texts[index];
     out += "\n-- epoch " + epoch + " nonce " + lua_quoted(nonce_) + "\n";
     return out;

@@ -49,6 +49,8 @@ public:
 
     [[nodiscard]] Epoch epoch() const noexcept { return epoch_; }
     [[nodiscard]] const std::string& nonce() const noexcept { return nonce_; }
+    // How each record of theirs ends.
+    [[nodiscard]] const std::string& tail() const noexcept { return tail_; }
 
     // Appends `SCRIPT LOAD` of the scripts that serve locks (acquire … many) or of the
     // authority's, in one pipeline; returns how many replies will come.
@@ -58,6 +60,7 @@ public:
 private:
     Epoch epoch_ = 0;
     std::string nonce_;
+    std::string tail_;
     std::array<std::string, script_count> digests_;
 };
 
