@@ -19,6 +19,9 @@
 namespace latchd::core {
 namespace {
 
+// A client is told whole milliseconds: of a lease with none left it would read that it is over.
+constexpr Duration told_min = std::chrono::milliseconds(1);
+
 // Of what is_away() may speak of, too. In its DELAY nobody joins.
 bool joins(const Lock& lock, const LockCommand& command, Time now) {
     const auto& record = lock.record ? lock.record : lock.aside().delayed;
@@ -217,7 +220,7 @@ void Node::Impl::granted(Request& request, Reply& reply, Time sent) {
     GrantRecord& record = *reply.record;
     const Time end = told_end(*lock.key, sent, record.left);
     const char* const too_little = worth_too_little(request.command.require, request.tier);
-    if (request.given_up || end <= now_ || too_little != nullptr) {
+    if (request.given_up || end - now_ < told_min || too_little != nullptr) {
         const bool late = !request.given_up && too_little == nullptr;
         if (too_little != nullptr && !request.given_up) {
             fail(request.command.ticket,

@@ -265,6 +265,23 @@ TEST(NodeStore, a_grant_whose_own_lease_is_over_is_not_told) {
     EXPECT_EQ(world.table.size(), 0u);
 }
 
+// LOCK shows whole milliseconds, and 0 of them are a lease that is over.
+TEST(NodeStore, a_grant_whose_own_lease_is_over_within_the_millisecond_is_not_told) {
+    World world;
+    Member& a = world.at(0);
+    a.link = Link::frozen;
+    const auto late = a.send(1, lock({.ttl_ms = 500}));
+    world.advance(std::chrono::microseconds(499'001));
+    a.thaw();
+    EXPECT_EQ(got(a, late).rfind("-NOSTORE the store is slower than the lease", 0), 0u);
+    EXPECT_EQ(world.table.size(), 0u);
+    a.link = Link::frozen;
+    const auto just = a.send(1, lock({.ttl_ms = 500}));
+    world.advance(std::chrono::microseconds(499'000));
+    a.thaw();
+    EXPECT_EQ(granted(a.outcome(just)).left, milliseconds(1));
+}
+
 TEST(NodeDrain, tells_waiters_renews_keep_and_releases_onclose) {
     World world;
     Member& a = world.at(0);
