@@ -138,6 +138,7 @@ core::Operation MysqlConformance::operation(const LockKey& key) {
         case 7: {
             core::Renew renew{key, wish.token, node(), std::nullopt, one_in(2)};
             if (one_in(2)) renew.ttl = seconds(1 + below(60));
+            if (renew.keep) renew.stands = Attempt{1 + below(2), 0};
             return renew;
         }
         case 8: {

@@ -32,6 +32,11 @@ std::string grant_name(const LockKey& key, Fence fence) {
     return name;
 }
 
+std::string holds_full_text() {
+    return "at most " + std::to_string(holds_per_lock_max) + " holds of a lock and " +
+           std::to_string(attempts_per_hold_max) + " sendings of one REQ";
+}
+
 void Node::Impl::step(Time now, Event&& event, Actions& out) {
     now_ = now;
     out_ = &out;

@@ -170,6 +170,7 @@ void Node::Impl::on(RenewCommand&& command) {
         wish.ttl = std::min({*command.ttl, options_.ttl_max, permit_.ttl_max});
         if (strict) wish.ttl = std::max(*wish.ttl, strict_ttl_min);
     }
+    if (command.keep) wish.stands = standing_attempt(options_.incarnation);
     const bool looks = strict && needs_look(lock);
     Operation operation = looks ? Operation(Inspect{command.key}) : Operation(wish);
     Task& task = add_task(Task::Kind::renew, std::move(operation), &lock, command.ticket);
@@ -228,6 +229,10 @@ void Node::Impl::renewed(Task& task, Reply& reply, Time sent) {
         if (!task.ticket) return;
         if (left > Duration::zero()) return answer(*task.ticket, Number{to_ms(left)});
         return answer(*task.ticket, Number{0});
+    }
+    if (reply.status == Status::holds_full) {
+        if (!task.ticket) return;
+        return fail(*task.ticket, ErrorWord::limit, holds_full_text());
     }
     const bool here = lock.record && lock.record->find(token) != nullptr;
     if (reply.status == Status::renew_limit) {
@@ -367,7 +372,9 @@ void Node::Impl::on(NodeMessage&& message) {
                 for (Holder& holder : lock->holders) {
                     const bool is_it =
                         message.hold.empty() || message.hold == token_tail(holder.token);
-                    if (is_it) stop_keeping(*lock, holder);
+                    if (!is_it) continue;
+                    give_back_later(*lock, holder);
+                    stop_keeping(*lock, holder);
                 }
             }
             // Its lease and holds are another node's knowledge now, and so is its end: whoever
@@ -405,9 +412,12 @@ void Node::Impl::on(ClientGone&& event) {
     for (auto each = first; each != last; ++each) {
         each->second->keeper.reset();
         Task& task = *each->second;  // where it was not sent yet
-        (task.after_look ? *task.after_look : std::get<Renew>(task.operation)).keep = false;
+        Renew& wish = task.after_look ? *task.after_look : std::get<Renew>(task.operation);
+        wish.keep = false;
+        wish.stands.reset();
     }
     taking_over_.erase(first, last);
+    give_back_parted(event.client);
     const auto it = keeping_clients_.find(event.client);
     if (it == keeping_clients_.end()) return;
     std::vector<Lock*> locks(it->second.begin(), it->second.end());

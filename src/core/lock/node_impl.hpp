@@ -92,6 +92,11 @@ public:
     void drop_record(Lock& lock);
     void forget_hold(Lock& lock, const Token& token);
     void give_back(Lock& lock, const Token& token, Time try_until);
+    void give_back_attempts(Lock& lock, const Parted& hold, Time try_until);
+    void give_back_later(const Lock& lock, const Holder& holder);
+    void give_back_parted(ClientId client);
+    void undone(const Task& task, const Reply& reply);
+    [[nodiscard]] bool is_of_lock_here(const Attempt& attempt) const noexcept;
     void set_holder(Lock& lock, Holder holder);
     void stop_keeping(Lock& lock, Holder& holder);
     enum class Ending : std::uint8_t { lapsed, gone };  // by this node's clock, by the store's word
@@ -268,6 +273,8 @@ public:
     boost::unordered_flat_map<ClientId, Few<Request*>> waiting_clients_;
     std::unordered_map<ClientId, std::unordered_set<Lock*>> keeping_clients_;
     std::unordered_multimap<ClientId, Task*> taking_over_;  // RENEW KEEP under way
+    std::unordered_map<ClientId, std::vector<Parted>> parted_;
+    std::size_t parted_count_ = 0;
     struct Remembered {
         std::int64_t value = 0;
         std::size_t lock = 0;  // hash of its key

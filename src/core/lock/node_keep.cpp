@@ -198,27 +198,71 @@ void Node::Impl::stop_keeping(Lock& lock, Holder& holder) {
     if (it->second.empty()) keeping_clients_.erase(it);
 }
 
-// ONCLOSE RELEASE: takes out what connections of this node got. If the same LOCK was sent again
-// through another node, its attempt there keeps the hold.
-void Node::Impl::give_back(Lock& lock, const Token& token, Time try_until) {
-    if (!lock.record || lock.record->find(token) == nullptr) return;
-    const KeptHold hold = *lock.record->find(token);
+bool Node::Impl::is_of_lock_here(const Attempt& attempt) const noexcept {
+    return attempt.incarnation == options_.incarnation &&
+           attempt != standing_attempt(options_.incarnation);
+}
+
+void Node::Impl::give_back_attempts(Lock& lock, const Parted& hold, Time try_until) {
     for (const Attempt& attempt : hold.attempts) {
-        if (attempt.incarnation != options_.incarnation) continue;
-        Undo wish{*lock.key, hold.request, attempt, options_.name, std::nullopt};
+        if (!is_of_lock_here(attempt)) continue;
+        Undo wish{hold.key, hold.request, attempt, options_.name, std::nullopt};
         Task& task = add_task(Task::Kind::undo, std::move(wish), &lock, std::nullopt);
         task.try_until = try_until;
         task.doubtful = lock.restore_doubtful;
         start(task);
     }
+}
+
+// ONCLOSE RELEASE: takes out what connections of this node got. If the same LOCK was sent again
+// through another node, its attempt there keeps the hold; so does a RENEW KEEP, through any.
+void Node::Impl::give_back(Lock& lock, const Token& token, Time try_until) {
+    if (!lock.record || lock.record->find(token) == nullptr) return;
+    const KeptHold hold = *lock.record->find(token);
+    give_back_attempts(lock, {*lock.key, hold.request, hold.attempts}, try_until);
     ++counts_.released;
     const bool is_last = lock.record->holds.size() == 1;
-    const bool is_own = std::ranges::all_of(hold.attempts, [&](const Attempt& attempt) {
-        return attempt.incarnation == options_.incarnation;
-    });
+    const bool is_own = std::ranges::all_of(
+        hold.attempts, [this](const Attempt& attempt) { return is_of_lock_here(attempt); });
     if (is_last && is_own) add_gone_if_roamed(lock);
     forget_hold(lock, token);
     if (is_last) drop_record(lock);
+}
+
+// Another node renews the hold from now on, and this one may forget it. What the holder's
+// connection got is still given back when that ends: else the hold would stand when the other one
+// has ended.
+void Node::Impl::give_back_later(const Lock& lock, const Holder& holder) {
+    if (!holder.keep || !holder.release_on_close) return;
+    const KeptHold* const hold = lock.record->find(holder.token);
+    if (hold == nullptr || parted_count_ >= parted_max) return;
+    parted_[holder.client].push_back({*lock.key, hold->request, hold->attempts});
+    ++parted_count_;
+}
+
+void Node::Impl::give_back_parted(ClientId client) {
+    const auto it = parted_.find(client);
+    if (it == parted_.end()) return;
+    const std::vector<Parted> holds = std::move(it->second);
+    parted_.erase(it);
+    parted_count_ -= holds.size();
+    for (const Parted& hold : holds) {
+        Lock& lock = lock_of(hold.key);
+        give_back_attempts(lock, hold, now_ + options_.ttl_max + options_.answer_max);
+        settle(lock);
+    }
+}
+
+void Node::Impl::undone(const Task& task, const Reply& reply) {
+    Lock& lock = *task.lock;
+    const GrantRecord* const record = reply.record ? &*reply.record : nullptr;
+    const bool has_ended =
+        reply.status == Status::undone && record != nullptr && record->holds.size() == 1 &&
+        record->holds.front().attempts.size() == 1 &&
+        record->holds.front().attempts.front() == std::get<Undo>(task.operation).attempt;
+    // A node that had it once, this one too, may hand it over yet.
+    if (has_ended && record->version > 1) ended_in_store(lock, *record);
+    look_now(lock);  // it may be free
 }
 
 // The grant is over without an UNLOCK, by this node's clock or by the store's word.

@@ -299,10 +299,7 @@ void Node::Impl::refused(Request& request, const Reply& reply) {
             request.given_up = true;
             return drop(request);
         case Status::holds_full:
-            fail(ticket,
-                 ErrorWord::limit,
-                 "at most " + std::to_string(holds_per_lock_max) + " holds of a lock and " +
-                     std::to_string(attempts_per_hold_max) + " sendings of one REQ");
+            fail(ticket, ErrorWord::limit, holds_full_text());
             request.given_up = true;
             return drop(request);
         default:

@@ -216,6 +216,20 @@ struct Task : Timer {
     ClientName client;
 };
 
+// A hold of ONCLOSE RELEASE that another node renews now: what a connection of this node got.
+struct Parted {
+    LockKey key;
+    RequestId request;
+    Few<Attempt> attempts;
+};
+inline constexpr std::size_t parted_max = 10'000;  // above: they stay to their leases' ends
+
+// The attempt of each RENEW KEEP of a node; those of its LOCKs count from 1.
+[[nodiscard]] constexpr Attempt standing_attempt(std::uint64_t incarnation) noexcept {
+    return {incarnation, 0};
+}
+[[nodiscard]] std::string holds_full_text();
+
 // An operation that the store has not answered yet.
 struct Flight {
     Task* task = nullptr;

@@ -185,7 +185,7 @@ void Node::Impl::on(StoreReplied&& event) {
                 kept(*task, reply, flight.sent);
                 break;
             case Task::Kind::undo:
-                look_now(*task->lock);  // it may have freed the lock
+                undone(*task, reply);
                 break;
             case Task::Kind::step_out:
                 break;
@@ -282,6 +282,10 @@ void Node::Impl::on(DrainStarted&&) {
         for (const Token& token : to_release) give_back(*lock, token, drain_by_);
         if (lock->record && is_kept(*lock) && !lock->renewing) renew_kept(*lock);
     }
+    std::vector<ClientId> parted;
+    for (const auto& [client, holds] : parted_) parted.push_back(client);
+    std::ranges::sort(parted);
+    for (const ClientId client : parted) give_back_parted(client);
 }
 
 void Node::Impl::check_drained() {

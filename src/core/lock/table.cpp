@@ -198,12 +198,17 @@ Reply Table::Impl::renew(Time now, const Renew& wish) {
     if (record == nullptr || !record->is_leased(now)) {
         return {Status::not_held, std::nullopt, {}, 0};
     }
-    if (record->find(wish.token) == nullptr) {
-        return {Status::held_by_other, std::nullopt, {}, record->fence};
+    KeptHold* const hold = record->find(wish.token);
+    if (hold == nullptr) return {Status::held_by_other, std::nullopt, {}, record->fence};
+    const bool joins =
+        wish.stands && std::ranges::find(hold->attempts, *wish.stands) == hold->attempts.end();
+    if (joins && hold->attempts.size() >= attempts_per_hold_max) {
+        return {Status::holds_full, std::nullopt, {}, record->fence};
     }
     if (record->renew_max != 0 && record->renewals >= record->renew_max) {
         return told(Status::renew_limit, wish.key, *record, now, record->fence);
     }
+    if (joins) hold->attempts.push_back(*wish.stands);
     if (wish.ttl) record->ttl = *wish.ttl;
     const Time end = std::min(now + record->ttl, record->hard_end);
     record->lease_end = std::max(record->lease_end, end);  // T8

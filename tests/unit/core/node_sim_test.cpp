@@ -193,5 +193,73 @@ TEST(NodeSim, onclose_release_gives_back_what_this_connection_got_and_no_more) {
     EXPECT_EQ(world.table.size(), 0u);
 }
 
+// It was held to its lease's end: the first node had forgotten its sending when the second took
+// over.
+TEST(NodeSim, onclose_release_through_two_nodes_ends_with_the_last_of_both_connections) {
+    const LockWords words{.req = "q", .keep = true, .onclose = true};
+    for (const bool first_ends_first : {true, false}) {
+        World world(2);
+        Member& a = world.at(0);
+        Member& b = world.at(1);
+        const core::Granted first = granted(a.outcome(a.send(1, lock(words))));
+        EXPECT_EQ(granted(b.outcome(b.send(2, lock(words)))).token, first.token);
+        EXPECT_EQ(a.node.counts().keeping, 0u);
+        Member& earlier = first_ends_first ? a : b;
+        Member& later = first_ends_first ? b : a;
+        earlier.feed(core::ClientGone{ClientId{first_ends_first ? 1u : 2u}});
+        EXPECT_EQ(world.table.size(), 1u);
+        later.feed(core::ClientGone{ClientId{first_ends_first ? 2u : 1u}});
+        EXPECT_EQ(world.table.size(), 0u);
+        const core::Claims given[] = {a.hand_over(101), b.hand_over(101)};
+        EXPECT_TRUE(core::merge(given).records.empty());
+    }
+}
+
+TEST(NodeSim, onclose_release_of_what_another_node_renews_is_given_back_by_a_drain) {
+    World world(2);
+    Member& a = world.at(0);
+    Member& b = world.at(1);
+    const LockWords words{.req = "q", .keep = true, .onclose = true};
+    granted(a.outcome(a.send(1, lock(words))));
+    granted(b.outcome(b.send(2, lock(words))));
+    b.feed(core::ClientGone{ClientId{2}});
+    a.feed(core::DrainStarted{});
+    EXPECT_TRUE(a.drained);
+    EXPECT_EQ(world.table.size(), 0u);
+}
+
+// The connection that said ONCLOSE RELEASE ended under a client who had taken the hold over.
+TEST(NodeSim, onclose_release_frees_nothing_that_a_renew_keep_through_another_node_took_over) {
+    for (const bool hears : {true, false}) {
+        World world(2);
+        Member& a = world.at(0);
+        Member& b = world.at(1);
+        const core::Granted grant =
+            granted(a.outcome(a.send(1, lock({.keep = true, .onclose = true}))));
+        a.hears_messages = hears;
+        EXPECT_EQ(got(b, b.send(2, renew(grant.token.str(), 0, true))), "10000");
+        a.feed(core::ClientGone{ClientId{1}});
+        EXPECT_EQ(world.table.size(), 1u);
+        world.advance(seconds(30));
+        EXPECT_EQ(b.node.counts().keeping, 1u);
+        EXPECT_EQ(got(b, b.send(2, unlock(grant.token.str()))), "1");
+    }
+}
+
+TEST(NodeSim, onclose_release_frees_nothing_that_a_renew_keep_under_way_takes_over) {
+    World world;
+    Member& a = world.at(0);
+    const core::Granted grant =
+        granted(a.outcome(a.send(1, lock({.keep = true, .onclose = true}))));
+    a.link = Link::frozen;
+    const auto ticket = a.send(2, renew(grant.token.str(), 0, true));
+    a.feed(core::ClientGone{ClientId{1}});
+    a.link = Link::instant;
+    a.thaw();
+    EXPECT_EQ(got(a, ticket), "10000");
+    EXPECT_EQ(world.table.size(), 1u);
+    EXPECT_EQ(got(a, a.send(3, lock())), "nil");
+}
+
 }  // namespace
 }  // namespace latchd::test

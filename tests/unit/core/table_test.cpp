@@ -129,6 +129,38 @@ TEST(Table, tells_each_record_with_the_names_that_it_was_granted_to) {
     }
 }
 
+// T8.
+TEST(Table, renew_may_add_an_attempt_that_stands_for_its_hold) {
+    Table table(100);
+    const Time now{std::chrono::hours(1)};
+    Acquire wish;
+    wish.key = {ResourceName("r"), LockId("1")};
+    wish.request = RequestId("q");
+    wish.attempt = {7, 1};
+    wish.token = Token("t");
+    wish.node = NodeName("a");
+    wish.ttl = std::chrono::seconds(10);
+    wish.retry_window = std::chrono::seconds(10);
+    (void)table.apply(now, wish);
+    Renew renew{wish.key, wish.token, NodeName("b"), {}, true};
+    renew.stands = Attempt{8, 0};
+    for (int sent = 0; sent < 2; ++sent) {  // again: it is there
+        const auto record = table.apply(now, renew).reply.record;
+        ASSERT_TRUE(record.has_value());
+        EXPECT_EQ(record->holds.front().attempts, (Few<Attempt>{{7, 1}, {8, 0}}));
+    }
+    (void)table.apply(now, Undo{wish.key, wish.request, wish.attempt, wish.node, {}});
+    EXPECT_EQ(table.apply(now, Inspect{wish.key}).reply.status, Status::found);
+    (void)table.apply(now, Undo{wish.key, wish.request, *renew.stands, wish.node, {}});
+    EXPECT_EQ(table.apply(now, Inspect{wish.key}).reply.status, Status::not_held);
+    for (std::uint64_t number = 1; number <= attempts_per_hold_max; ++number) {
+        wish.attempt = {7, number};
+        (void)table.apply(now, wish);
+    }
+    EXPECT_EQ(table.apply(now, renew).reply.status, Status::holds_full);
+    EXPECT_EQ(table.apply(now, Inspect{wish.key}).reply.record->renewals, 0u);
+}
+
 TEST(Shared, belongs_to_all_copies_together) {
     const ClientName name("a name");
     Shared<ClientName> kept;

@@ -55,9 +55,10 @@ struct Renew {
     LockKey key;
     Token token;
     NodeName node;
-    std::optional<Duration> ttl;  // absent: the record's
-    bool keep = false;            // the sender's node renews the hold from now on
-    bool strict = false;          // as in Acquire
+    std::optional<Duration> ttl;      // absent: the record's
+    bool keep = false;                // the sender's node renews the hold from now on
+    bool strict = false;              // as in Acquire
+    std::optional<Attempt> stands{};  // with keep: joins the hold, which no undo of its LOCKs ends
 };
 
 // Takes out one attempt; the hold ends with its last, the lock with its last hold. With a
@@ -122,7 +123,7 @@ enum class Status : std::uint8_t {
     held,       // Acquire: somebody else's, in its DELAY, or reserved for another node; Reply::left
                 // says for how long at most
     cancelled,  // Acquire: this request id was cancelled, or this attempt undone
-    holds_full,     // Acquire: holds_per_lock_max or attempts_per_hold_max reached
+    holds_full,     // Acquire, Renew: holds_per_lock_max or attempts_per_hold_max reached
     released,       // Release: the lock is free now
     hold_removed,   // Release: one hold fewer, still held
     renewed,        // Renew

@@ -52,7 +52,8 @@ struct NodeQueue {
 //  T7 Release takes out the hold of its token, also during DELAY; the last one frees the lock.
 //     Then, whatever came of it, `then` is an Acquire.
 //  T8 Renew with any of the tokens, while the lease runs: end = max(old, min(now + ttl, hard
-//     end)); a ttl that is given becomes the record's. At renew_max: renew_limit.
+//     end)); a ttl that is given becomes the record's. At renew_max: renew_limit. An attempt that
+//     `stands` joins the token's hold first, as in T3; with no room for it: holds_full.
 //  T9 Undo takes out its attempt and no other, whichever hold has it, the hold with its last
 //     attempt; Cancel acts on the hold of the request id and bars it; Force on the grant.
 // T10 Each change raises version by one. Acquire and Renew make the sender the record's node.

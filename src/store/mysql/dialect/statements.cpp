@@ -298,7 +298,8 @@ bool is_clock_off(const Guard& guard, Time now, const core::Operation& operation
 bool is_plain(const core::Operation& operation) noexcept {
     if (const auto* wish = std::get_if<core::Acquire>(&operation)) return !wish->join_only;
     if (const auto* release = std::get_if<core::Release>(&operation)) return !release->then;
-    return std::holds_alternative<core::Renew>(operation);
+    const auto* const renew = std::get_if<core::Renew>(&operation);
+    return renew != nullptr && !renew->stands;
 }
 
 std::string plain_statement(const Guard& guard, std::span<const PlainWish> wishes) {

@@ -139,9 +139,10 @@ struct Append {
     }
 
     void operator()(const core::Renew& o) const {
-        auto call = begin(out, target, Script::renew, {target.keys.lock(o.key)}, 4, Clock::checked);
+        auto call = begin(out, target, Script::renew, {target.keys.lock(o.key)}, 5, Clock::checked);
         call.argument(o.token.view()).argument(o.node.view());
         call.argument(o.ttl ? at_least_1(ms_down(*o.ttl)) : 0).argument(std::int64_t{o.keep});
+        call.argument(o.stands ? attempt_text(*o.stands) : std::string());
     }
 
     void operator()(const core::Undo& o) const {
