@@ -74,6 +74,9 @@ store::fleet::Surroundings surroundings(const FleetParts& parts) {
     around.wall_ms = wall_ms;
     around.save = [&keeping](const authority::Known& known) { keeping.save(known); };
     around.save_local_floor = [&keeping](Fence floor) { keeping.save_local_floor(floor); };
+    around.keep_cancelled = [&keeping](const core::CancelledRequest& cancelled, Time now) {
+        keeping.keep_cancelled(cancelled, now);
+    };
     around.keep_offset = [&keeping](Duration offset) {
         keeping.keep_offset(offset, runtime::boot_time());
     };
@@ -111,6 +114,7 @@ std::unique_ptr<store::Store> make_fleet(boost::asio::io_context& context,
     options.local_fence_floor = parts.keeping.local_fence_floor();
     options.desk = parts.desk;
     options.former_of_host = parts.former_of_host;
+    if (!parts.window) options.cancelled_of_host = parts.keeping.take_cancelled();
     for (const auto& [name, settings] : parts.registry.all()) {
         options.proposed.emplace_back(ResourceName(name), settings);
     }

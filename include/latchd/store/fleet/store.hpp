@@ -46,6 +46,8 @@ struct Options {
     // local grants of all loops' former selves.
     Desk* desk = nullptr;
     std::vector<core::GrantRecord> former_of_host;
+    // On the first loop: request ids that this process's former self barred in the host's table.
+    std::vector<core::CancelledRequest> cancelled_of_host;
     // The registered resources that the configuration proposes to a new cluster.
     std::vector<std::pair<ResourceName, core::ResourceSettings>> proposed;
     // While the host's own table serves, an error is logged again after so long.
@@ -58,6 +60,7 @@ struct Surroundings {
     std::function<std::int64_t()> wall_ms;  // Unix time
     std::function<void(const core::authority::Known&)> save;
     std::function<void(Fence)> save_local_floor;
+    std::function<void(const core::CancelledRequest&, Time)> keep_cancelled;  // over a restart
     std::function<void(Duration)> keep_offset;  // the arbiter's clock less CLOCK_BOOTTIME
     std::function<void(const core::authority::FleetRecord&)> keep_record;
     std::function<void(const core::authority::Changed&)> changed;

@@ -119,7 +119,10 @@ struct FakeNode final : Sink {
     }
     void note(const core::StoreOpened& event) { heard.push_back("opened " + event.tier); }
     void note(const core::StoreClosed& event) { heard.push_back("closed " + event.reason); }
-    void note(const core::StoreReplied& event) { heard.push_back("replied " + id(event.id)); }
+    void note(const core::StoreReplied& event) {
+        heard.push_back("replied " + id(event.id));
+        last = event.reply.reply.status;
+    }
     void note(const core::StoreFailed& event) {
         heard.push_back((event.failure == core::Failure::in_doubt ? "doubt " : "unsent ") +
                         id(event.id));
@@ -139,6 +142,7 @@ struct FakeNode final : Sink {
     Store* store = nullptr;
     bool resend = false;
     std::vector<std::string> heard;
+    core::Status last{};  // of a reply
 };
 
 class FleetStoreTest : public testing::Test {
@@ -151,12 +155,16 @@ protected:
     void make() {
         Options options;
         options.local_name = "host";
+        options.cancelled_of_host = cancelled;
         options.proposed = {{ResourceName("mine"), with_ttl(5s)}};
         Surroundings around;
         around.boot_now = [this] { return now; };
         around.wall_ms = [] { return std::int64_t{1'767'225'600'000}; };
         around.registry = &registry;
         around.save = [this](const authority::Known& known) { saved = known.epoch; };
+        around.keep_cancelled = [this](const core::CancelledRequest& barred, Time) {
+            cancelled.push_back(barred);
+        };
         around.keep_offset = [this](Duration offset) { kept_offset = offset; };
         around.changed = [this](const authority::Changed& change) {
             changes.push_back(change.tier);
@@ -218,6 +226,7 @@ protected:
     FleetSink* fleet_sink = nullptr;
     Epoch saved = 0;
     std::optional<Duration> kept_offset;
+    std::vector<core::CancelledRequest> cancelled;  // as a journal has them
     std::vector<std::string> changes;
     std::unique_ptr<Store> store;
 };
@@ -311,6 +320,39 @@ TEST_F(FleetStoreTest, answers_from_the_hosts_table_in_local_mode) {
     submit(2);
     EXPECT_EQ(node.heard.back(), "unsent 2");
     EXPECT_EQ(store->fleet()->stores().back().state, "standby");
+}
+
+TEST_F(FleetStoreTest, what_was_cancelled_in_the_hosts_table_stays_so) {
+    const auto serve_locally = [this] {
+        play(authority::LocalServe{},
+             authority::ToNode{core::StoreOpened{.tier = "local", .shared = false}});
+    };
+    core::Acquire wish;
+    wish.key = {ResourceName("r"), LockId("1")};
+    wish.request = RequestId("q");
+    wish.token = Token("t");
+    wish.ttl = 10s;
+    const auto ask = [&] {
+        ++wish.attempt.number;
+        store->submit(core::OperationId{wish.attempt.number}, core::Acquire(wish));
+        return node.last;
+    };
+    make();
+    serve_locally();
+    store->submit(core::OperationId{100}, core::Cancel{wish.key, wish.request, NodeName("n"), 60s});
+    EXPECT_EQ(ask(), core::Status::cancelled);
+    now += 10s;
+    play(authority::LocalWithdraw{}, authority::ToNode{core::StoreClosed{.reason = "back"}});
+    serve_locally();
+    EXPECT_EQ(ask(), core::Status::cancelled) << "the table was given up meanwhile";
+
+    ASSERT_EQ(cancelled.size(), 1U);
+    cancelled[0].left -= 10s;
+    make();  // another process
+    serve_locally();
+    EXPECT_EQ(ask(), core::Status::cancelled) << "by the journal";
+    now += 50s;
+    EXPECT_EQ(ask(), core::Status::granted);
 }
 
 TEST_F(FleetStoreTest, brings_the_claims_of_the_node_to_the_authority) {
