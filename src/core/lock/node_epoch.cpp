@@ -225,11 +225,15 @@ void Node::Impl::restore_all(bool carried) {
     }
 }
 
-// A Restore that ends in another way than by an answer is never counted: then nothing is said.
+// A Restore that ends in another way than by an answer is never counted: then nothing is said. Nor
+// while there is what is handed over, but not put back: a DELAY, or a grant that moved to a node
+// which may never have got to know of it.
 void Node::Impl::begin_asserting() {
     const bool has_delayed = std::ranges::any_of(locks_, [this](const auto& entry) {
-        const auto& kept = entry.second.record ? entry.second.record : entry.second.aside().delayed;
-        return kept && kept->is_live(now_) && !kept->is_leased(now_);
+        const auto& record = entry.second.record;
+        const auto& delayed = entry.second.aside().delayed;
+        if (!record) return delayed && delayed->is_live(now_);
+        return record->is_live(now_) && !record->is_leased(now_);
     });
     restoring_ =
         static_cast<std::size_t>(std::ranges::count(tasks_, Task::Kind::restore, &Task::kind));
@@ -331,6 +335,12 @@ void Node::Impl::on(Restarted&& event) {
     for (GrantRecord& record : event.records) {
         Lock& lock = lock_of(record.key);
         if (lock.record) continue;
+        if (record.node.empty()) {  // keep_as_moved()
+            record.node = options_.name;
+            lock.set_aside().delayed = keep(record, now_, &recent_);
+            rearm(lock);
+            continue;
+        }
         lock.record = keep(record, now_, &recent_);
         lock.roamed = record.version > 1;
         lock.confirmed_at = Time::min();

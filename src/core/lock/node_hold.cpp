@@ -9,7 +9,6 @@
 #include "node_impl.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 namespace latchd::core {
@@ -362,7 +361,7 @@ void Node::Impl::on(NodeMessage&& message) {
     const bool is_moved = message.kind == NodeMessage::Kind::moved;
     Aside& aside = lock->set_aside();
     aside.moved_fence = message.fence;
-    aside.moved_version = is_moved ? message.version : std::numeric_limits<std::uint64_t>::max();
+    aside.moved_version = is_moved ? message.version : Aside::has_ended;
     aside.busy_until = {};
     if (!is_moved) end_delay(*lock, message.fence);
     if (!is_elsewhere(*lock)) return;

@@ -90,6 +90,7 @@ public:
     // node_keep.cpp: records, leases, the watchdog
     void keep_record(Lock& lock, GrantRecord&& record, Time sent);
     void drop_record(Lock& lock);
+    void keep_as_moved(Lock& lock);
     void forget_hold(Lock& lock, const Token& token);
     void give_back(Lock& lock, const Token& token, Time try_until);
     void give_back_attempts(Lock& lock, const Parted& hold, Time try_until);

@@ -155,6 +155,19 @@ void Node::Impl::drop_record(Lock& lock) {
     if (--it->second == 0) held_.erase(it);
 }
 
+// The other node may never get the answer that made the lock its own: what is known here is handed
+// over until it is over, by whoever has the journal too, and not used for anything else.
+void Node::Impl::keep_as_moved(Lock& lock) {
+    std::optional<KeptRecord> moved;
+    if (shared_ && lock.aside().moved_version != Aside::has_ended) moved = lock.record;
+    drop_record(lock);
+    if (!moved) return;
+    GrantRecord record = to_record(*lock.key, *moved, now_);
+    record.node = NodeName();  // another's: a successor takes it for no lock of its own
+    add<JournalPut>(std::move(record));
+    lock.set_aside().delayed = std::move(moved);
+}
+
 void Node::Impl::forget_hold(Lock& lock, const Token& token) {
     const auto it = std::ranges::find(lock.holders, token, &Holder::token);
     if (it != lock.holders.end()) {

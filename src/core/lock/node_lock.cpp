@@ -181,10 +181,7 @@ void Node::Impl::ask(Request& request, bool join_only) {
 void Node::Impl::settle(Lock& lock) {
     // What a renewal that is under way brings is newer than the message.
     if (is_elsewhere(lock) && !is_kept(lock) && !lock.renewing) {
-        // The other node may never get the answer that made the lock its own: what is known here
-        // is handed over until it is over, and not used for anything else.
-        if (shared_) lock.set_aside().delayed = lock.record;
-        drop_record(lock);
+        keep_as_moved(lock);
     }
     Request* const first = head(lock);
     if (first != nullptr && first->stage == Request::Stage::idle && may_ask(lock, *first)) {

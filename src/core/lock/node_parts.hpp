@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <list>
 #include <memory>
 #include <optional>
@@ -126,6 +127,7 @@ struct Aside {
     // What other nodes said: records of this grant below this version are theirs, or nobody's.
     Fence moved_fence = 0;
     std::uint64_t moved_version = 0;
+    static constexpr std::uint64_t has_ended = std::numeric_limits<std::uint64_t>::max();
 
     [[nodiscard]] bool is_needed(Time now) const noexcept {
         return delayed || restore != nullptr || now < busy_until || now < reclaim_at ||

@@ -98,6 +98,43 @@ TEST_F(LateNode, says_nothing_while_a_delay_runs_that_is_not_put_back) {
     EXPECT_TRUE(a.asserted.empty());
 }
 
+// A strict wait ended early by that, and the lock was granted to another.
+TEST_F(LateNode, says_nothing_of_a_grant_that_moved_to_a_node_which_may_not_know_it) {
+    const auto one = granted(a.outcome(a.send(1, lock({.ttl_ms = 30'000}))));
+    world.tell({{a.name, {core::NodeMessage::Kind::moved, key(), one.fence, {}, false, 2, {}}}});
+    EXPECT_EQ(a.node.counts().held, 0u);
+    a.asserted.clear();
+    open(101);
+    EXPECT_EQ(a.sent<Restore>(), 0u);
+    EXPECT_TRUE(a.asserted.empty());
+}
+
+// As its former self would have.
+TEST(NodeClaims, a_grant_that_moved_is_handed_over_by_a_successor_with_the_journal) {
+    World world(3);
+    Member& a = world.at(0);
+    Member& b = world.at(1);
+    Member& successor = world.at(2);
+    const auto one = granted(a.outcome(a.send(1, lock({.ttl_ms = 30'000}))));
+    b.link = Link::frozen;
+    b.send(1, renew(one.token.str()));
+    world.tell({{a.name, {core::NodeMessage::Kind::moved, key(), one.fence, {}, false, 2, {}}}});
+    EXPECT_EQ(a.node.counts().held, 0u);
+    ASSERT_EQ(a.journal.size(), 1u);
+    successor.feed(core::Restarted{{a.journal.at(key())}});
+    EXPECT_EQ(successor.node.counts().held, 0u) << "it is another's";
+    const core::Claims claims = successor.hand_over(101);
+    ASSERT_EQ(claims.records.size(), 1u);
+    EXPECT_EQ(claims.records[0].fence, one.fence);
+    EXPECT_EQ(claims.records[0].left, seconds(30));
+    EXPECT_EQ(claims.records[0].node, successor.name);
+    successor.open();
+    EXPECT_EQ(successor.sent<Restore>(), 0u);
+    world.advance(seconds(31));
+    EXPECT_TRUE(successor.happened.empty());
+    EXPECT_TRUE(a.journal.empty());
+}
+
 TEST(NodeClaims, what_the_store_must_keep_is_longer_than_what_the_holder_was_told) {
     World world;
     Member& a = world.at(0);

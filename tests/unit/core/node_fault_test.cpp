@@ -109,12 +109,13 @@ TEST(NodeFault, a_record_goes_with_its_lock_to_the_node_that_renewed_it) {
     EXPECT_EQ(got(b, b.send(1, renew(grant.token.str()))), "10000");
     EXPECT_EQ(a.node.counts().held, 0u);
     EXPECT_EQ(b.node.counts().held, 1u);
-    EXPECT_TRUE(a.journal.empty());
+    EXPECT_EQ(a.journal.at(key()).node, NodeName()) << "to be handed over, and no more";
     EXPECT_EQ(got(b, b.send(1, unlock(grant.token.str()))), "1");
     a.close("redis restarted", true);
     a.open();
     world.advance(seconds(20));
     EXPECT_TRUE(a.happened.empty());
+    EXPECT_TRUE(a.journal.empty());
     EXPECT_EQ(world.table.size(), 0u);
 }
 
@@ -153,7 +154,12 @@ TEST(NodeFault, a_record_that_comes_after_the_message_is_not_kept) {
         a.thaw();
         ASSERT_EQ(granted(a.outcome(ticket)).fence, message.fence);
         EXPECT_EQ(a.node.counts().held, 0u);
-        EXPECT_TRUE(a.journal.empty());
+        const bool has_moved = kind == core::NodeMessage::Kind::moved;
+        EXPECT_EQ(a.hand_over(101).records.size(), has_moved ? 1u : 0u);
+        ASSERT_EQ(a.journal.size(), has_moved ? 1u : 0u);
+        if (has_moved) {
+            EXPECT_EQ(a.journal.at(key()).node, NodeName());
+        }
     }
 }
 
