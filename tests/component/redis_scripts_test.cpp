@@ -93,8 +93,14 @@ TEST_F(RedisLockScripts, acquire_adopts_by_request_id_until_sixteen_attempts) {
         EXPECT_EQ(reply.record->holds[0].token, Token("token-1"));
         EXPECT_EQ(reply.record->holds[0].attempts.size(), static_cast<std::size_t>(i));
     }
+    core::Renew renew = Make::renew(wish);
+    renew.token = Token("token-1");
+    renew.stands = wish.attempt;
+    EXPECT_EQ(status(renew), Status::renewed) << "it is one of them";
     ++wish.attempt.number;
     EXPECT_EQ(status(wish), Status::holds_full);
+    renew.stands = wish.attempt;
+    EXPECT_EQ(status(renew), Status::holds_full);
 }
 
 TEST_F(RedisLockScripts, acquire_re_enters_until_sixty_four_holds) {

@@ -128,9 +128,10 @@ TEST_F(RedisCalls, never_ask_for_a_time_of_zero_where_it_would_mean_none) {
     wish.join_only = false;
     EXPECT_EQ(call(wish).back(), "kw");
     core::Renew renew{wish.key, wish.token, wish.node, microseconds(1), true};
-    EXPECT_EQ(call(renew), joined(head(Script::renew, {lock_}, true), {"t", "n", "1", "1"}));
+    EXPECT_EQ(call(renew), joined(head(Script::renew, {lock_}, true), {"t", "n", "1", "1", ""}));
     renew.ttl.reset();
-    EXPECT_EQ(call(renew), joined(head(Script::renew, {lock_}, true), {"t", "n", "0", "1"}));
+    renew.stands = Attempt{7, 0};
+    EXPECT_EQ(call(renew), joined(head(Script::renew, {lock_}, true), {"t", "n", "0", "1", "7.0"}));
 }
 
 TEST_F(RedisCalls, check_the_clock_only_where_something_may_be_granted) {
