@@ -61,8 +61,8 @@ bool Keeping::open_runtime(const config::Options& options, Time now, std::string
     for (const std::string& warning : warnings) warn(warning);
     records_ = std::move(read.recovered.records);
     cancelled_ = std::move(read.recovered.cancelled);
-    was_continued_ = read.recovered.origin == journal::Recovered::Origin::continued;
     highest_fence_ = read.recovered.highest_fence;
+    found_ = std::move(read.recovered);
     return true;
 }
 
@@ -90,10 +90,11 @@ bool Keeping::open_state(const config::Options& options, std::string& refusal) {
         for (const core::GrantRecord& record : records_) drop(record.key, record.fence);
         records_.clear();
     }
-    former_ = {.incarnation = state_.incarnation,
-               .has_journal = was_continued_ && state_.has_journal && is_same_boot,
-               .arbiter_clock = {},
-               .record = store::arbiter::from_json<core::authority::FleetRecord>(state_.authority)};
+    former_ = {
+        .incarnation = state_.incarnation,
+        .has_journal = state_.has_journal && is_same_boot && found_.is_all_of(state_.incarnation),
+        .arbiter_clock = {},
+        .record = store::arbiter::from_json<core::authority::FleetRecord>(state_.authority)};
     if (state_.arbiter_clock_us && is_same_boot) {
         former_.arbiter_clock = Duration(*state_.arbiter_clock_us);
     }
@@ -107,6 +108,7 @@ void Keeping::begin(core::authority::Incarnation incarnation) {
     state_.arbiter_clock_us.reset();
     if (former_.arbiter_clock) state_.arbiter_clock_us = former_.arbiter_clock->count();
     save();
+    if (journal_) journal_->belongs_to(incarnation);
 }
 
 void Keeping::leave() {
@@ -162,6 +164,7 @@ void Keeping::save(const core::authority::Known& known) {
 
 bool Keeping::put(const core::GrantRecord& record, Time now) {
     if (!journal_ || journal_->put(record, now)) return true;
+    journal_->lacks_some();
     telemetry::log(
         telemetry::Level::error,
         "journal.full",

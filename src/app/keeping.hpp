@@ -36,8 +36,8 @@ public:
     // What is known of this node's last process, which is dead.
     struct Former {
         core::authority::Incarnation incarnation = 0;  // 0: there was none, or nothing is known
-        bool has_journal = false;                      // and take_records() are its grants
-        std::optional<Duration> arbiter_clock;         // of this life of the host
+        bool has_journal = false;               // and take_records() are its grants, all of them
+        std::optional<Duration> arbiter_clock;  // of this life of the host
         std::optional<core::authority::FleetRecord> record;  // the last one that was open
     };
     [[nodiscard]] const Former& former() const noexcept { return former_; }
@@ -75,7 +75,7 @@ private:
     std::vector<core::GrantRecord> records_;
     std::vector<core::CancelledRequest> cancelled_;
     Fence highest_fence_ = 0;
-    bool was_continued_ = false;
+    journal::Recovered found_;  // but for its records
     Former former_;
     Time offset_saved_{};
     journal::State state_;

@@ -49,6 +49,13 @@ std::optional<Fence> from_fence_word(std::uint64_t word) noexcept {
     return fence;
 }
 
+std::uint64_t to_owner_word(std::uint64_t incarnation, const FileId& file) noexcept {
+    const std::array<std::uint64_t, 3> names{incarnation, file.device, file.inode};
+    const auto bytes = std::as_bytes(std::span(names));
+    const std::uint64_t low = crc32c(bytes);
+    return std::uint64_t{crc32c(bytes, 1)} << 32 | low | 1;
+}
+
 std::uint32_t record_checksum(std::span<const std::byte> record) noexcept {
     const auto length = static_cast<std::uint32_t>(record.size());
     return crc32c(record.subspan(record_head_bytes), crc32c(std::as_bytes(std::span(&length, 1))));

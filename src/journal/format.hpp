@@ -7,6 +7,7 @@
 #include <latchd/core/lock/claims.hpp>
 #include <latchd/core/lock/record.hpp>
 #include <latchd/journal/host.hpp>
+#include <latchd/journal/recovered.hpp>
 
 #include <array>
 #include <atomic>
@@ -39,10 +40,12 @@ struct FileHead {
     std::uint32_t crc = 0;  // of everything above
     std::uint64_t fence_word = 0;
     std::array<std::uint64_t, 2> generations{};  // of each half; 0: empty. The greater is written
+    std::uint64_t owner_word = 0;                // 0: it has not all records of anybody
 };
-static_assert(sizeof(FileHead) == 8 + 4 + 4 + 8 + 64 + 64 + 8 + 8 + 16);
+static_assert(sizeof(FileHead) == 8 + 4 + 4 + 8 + 64 + 64 + 8 + 8 + 16 + 8);
 
 inline constexpr std::size_t fence_at = offsetof(FileHead, fence_word);
+inline constexpr std::size_t owner_at = offsetof(FileHead, owner_word);
 constexpr std::size_t generation_at(std::size_t half) noexcept {
     return offsetof(FileHead, generations) + half * word_bytes;
 }
@@ -58,6 +61,9 @@ constexpr std::size_t file_bytes(std::size_t half_bytes) noexcept { return half_
 // The highest fence and a check of it in one word, so that one store changes both.
 [[nodiscard]] std::uint64_t to_fence_word(Fence fence) noexcept;
 [[nodiscard]] std::optional<Fence> from_fence_word(std::uint64_t word) noexcept;
+
+// Of the process whose records are all in this very file: a copy of it is another file. Never 0.
+[[nodiscard]] std::uint64_t to_owner_word(std::uint64_t incarnation, const FileId& file) noexcept;
 
 // A record begins with a word of its length and state; a word of 0 ends the half. That word is
 // stored last when a record is written, and is the only one stored again.

@@ -42,7 +42,9 @@ Recovered read_former(int folder, const Host& host, Time now) {
         found.warnings.push_back(failed("journal not mapped"));
         return found;
     }
-    return read_journal(mapping.bytes(), host, now);
+    found = read_journal(mapping.bytes(), host, now);
+    found.file = file_id(is);
+    return found;
 }
 
 // Large enough for what was found, also where locks_max has been lowered.
@@ -126,6 +128,8 @@ Journal::~Journal() = default;
 bool Journal::put(const core::GrantRecord& record, Time now) noexcept {
     return writer_->put(record, now);
 }
+void Journal::belongs_to(std::uint64_t incarnation) noexcept { writer_->belongs_to(incarnation); }
+void Journal::lacks_some() noexcept { writer_->lacks_some(); }
 void Journal::drop(const LockKey& key, Fence fence) noexcept { writer_->drop(key, fence); }
 bool Journal::bar(const core::CancelledRequest& cancelled, Time now) noexcept {
     return writer_->bar(cancelled, now);

@@ -2,11 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <latchd/journal/recovered.hpp>
+
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <sys/stat.h>
 #include <utility>
 
 namespace latchd::journal {
@@ -59,5 +63,9 @@ private:
 // Up to `bytes_max`; nothing: errno says why.
 [[nodiscard]] std::optional<std::string> read_all(int fd, std::size_t bytes_max);
 [[nodiscard]] bool write_all(int fd, std::string_view text) noexcept;
+
+[[nodiscard]] inline FileId file_id(const struct stat& is) noexcept {
+    return {static_cast<std::uint64_t>(is.st_dev), static_cast<std::uint64_t>(is.st_ino)};
+}
 
 }  // namespace latchd::journal

@@ -27,6 +27,7 @@ public:
             return std::move(found_);
         }
         takes_records_ = is_of(head_, host);
+        found_.owner_word = head_.owner_word;
         found_.origin =
             takes_records_ ? Recovered::Origin::continued : Recovered::Origin::other_life;
         const bool second_is_older = head_.generations[1] < head_.generations[0];
@@ -120,7 +121,10 @@ private:
         return false;
     }
     void warn_of_content() { warn("a record has a valid checksum and no valid content"); }
-    void warn(const std::string& what) { found_.warnings.push_back("journal: " + what); }
+    void warn(const std::string& what) {
+        found_.is_damaged = true;
+        found_.warnings.push_back("journal: " + what);
+    }
 
     std::span<const std::byte> file_;
     Time now_;
@@ -131,6 +135,11 @@ private:
 };
 
 }  // namespace
+
+bool Recovered::is_all_of(std::uint64_t incarnation) const noexcept {
+    return origin == Origin::continued && !is_damaged &&
+           owner_word == to_owner_word(incarnation, file);
+}
 
 Recovered read_journal(std::span<const std::byte> file, const Host& host, Time now) {
     return Reader(file, now).read(host);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fcntl.h>
 #include <functional>
+#include <sys/stat.h>
 
 // How records are kept.
 //
@@ -211,6 +212,14 @@ void Journal::Writer::raise_fence(Fence fence) noexcept {
     highest_fence_ = fence;
     store_word(at(fence_at), to_fence_word(fence));
 }
+
+void Journal::Writer::belongs_to(std::uint64_t incarnation) noexcept {
+    struct stat is {};
+    if (::fstat(file_.get(), &is) != 0) return;
+    store_word(at(owner_at), to_owner_word(incarnation, file_id(is)));
+}
+
+void Journal::Writer::lacks_some() noexcept { store_word(at(owner_at), 0); }
 
 JournalCounts Journal::Writer::counts() const noexcept {
     JournalCounts counts = counts_;

@@ -40,6 +40,8 @@ public:
     [[nodiscard]] bool bar(const core::CancelledRequest& cancelled, Time now) noexcept;
     void raise_fence(Fence fence) noexcept;
     [[nodiscard]] Fence highest_fence() const noexcept { return highest_fence_; }
+    void belongs_to(std::uint64_t incarnation) noexcept;
+    void lacks_some() noexcept;
     [[nodiscard]] JournalCounts counts() const noexcept;
     [[nodiscard]] std::size_t room() noexcept;
 

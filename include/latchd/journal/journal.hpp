@@ -67,6 +67,11 @@ public:
     // record no longer than the one it replaces finds room unless the file system is full.
     [[nodiscard]] bool put(const core::GrantRecord& record, Time now) noexcept;
 
+    // From now on this file has all that this process puts …
+    void belongs_to(std::uint64_t incarnation) noexcept;
+    // … until one could not be written.
+    void lacks_some() noexcept;
+
     // Forgets the lock's record if it is of this fence or an earlier one.
     void drop(const LockKey& key, Fence fence) noexcept;
 

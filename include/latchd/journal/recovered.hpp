@@ -16,6 +16,11 @@
 
 namespace latchd::journal {
 
+struct FileId {
+    std::uint64_t device = 0;
+    std::uint64_t inode = 0;
+};
+
 // What a former process left behind.
 struct Recovered {
     enum class Origin : std::uint8_t {
@@ -30,6 +35,13 @@ struct Recovered {
     std::size_t over = 0;                           // records left out: lease and delay had passed
     Fence highest_fence = 0;                        // no fence above was ever put; 0: none
     std::vector<std::string> warnings;
+    bool is_damaged = false;       // something of it was passed over
+    std::uint64_t owner_word = 0;  // of its head
+    FileId file;                   // where it was found
+
+    // Whether these are all records of that process: the file is the very one that it wrote, in
+    // this life of the host, and nothing of it is missing.
+    [[nodiscard]] bool is_all_of(std::uint64_t incarnation) const noexcept;
 };
 
 // Reads a journal's bytes. Any bytes are fine: what has no valid checksum is never returned.

@@ -62,6 +62,51 @@ TEST_F(JournalTest, gives_every_field_back) {
     EXPECT_EQ(found.highest_fence, record.fence);
 }
 
+TEST_F(JournalTest, says_of_which_process_it_has_all) {
+    ASSERT_TRUE(open().journal->put(full_record(), start));
+    EXPECT_FALSE(open().recovered.is_all_of(7)) << "it was nobody's";
+    open().journal->belongs_to(7);
+    const JournalOpened next = open();
+    EXPECT_TRUE(next.recovered.is_all_of(7));
+    EXPECT_FALSE(next.recovered.is_all_of(8));
+    EXPECT_FALSE(open().recovered.is_all_of(7)) << "that one did not say whose it is";
+    open().journal->belongs_to(7);
+    EXPECT_FALSE(open({}, start, {host.machine, "another life"}).recovered.is_all_of(7));
+}
+
+TEST_F(JournalTest, has_not_all_once_a_record_could_not_be_written) {
+    {
+        const auto journal = open().journal;
+        journal->belongs_to(7);
+        journal->lacks_some();
+    }
+    EXPECT_FALSE(open().recovered.is_all_of(7));
+}
+
+TEST_F(JournalTest, a_copy_is_nobody_s) {
+    open().journal->belongs_to(7);
+    write_file(file + ".copy", read_file(file));
+    std::filesystem::rename(file + ".copy", file);
+    const JournalOpened copied = open();
+    EXPECT_EQ(copied.recovered.origin, Origin::continued);
+    EXPECT_FALSE(copied.recovered.is_all_of(7));
+}
+
+TEST_F(JournalTest, what_is_damaged_is_not_all) {
+    {
+        const auto journal = open().journal;
+        journal->belongs_to(7);
+        ASSERT_TRUE(journal->put(full_record(), start));
+    }
+    std::fstream changed(file, std::ios::in | std::ios::out | std::ios::binary);
+    changed.seekp(4'096 + 40);
+    changed.put('x');
+    changed.close();
+    const JournalOpened damaged = open();
+    EXPECT_FALSE(damaged.recovered.warnings.empty());
+    EXPECT_FALSE(damaged.recovered.is_all_of(7));
+}
+
 TEST_F(JournalTest, counts_times_down_to_the_moment_of_reading) {
     ASSERT_TRUE(open().journal->put(full_record(), start));
     const Recovered found = read(start + 16s);
