@@ -694,6 +694,10 @@ const std::vector<Scenario>& scenarios() {
         {"starts_without_the_arbiter", starts_without_the_arbiter, three_nodes},
         {"all_have_lost_the_arbiter", all_have_lost_the_arbiter, three_nodes},
         {"the_missing_assert", the_missing_assert, long_leases},
+        {"a_successor_asserts", a_successor_asserts, long_leases},
+        {"a_successor_asserts_nothing_without_the_journal",
+         a_successor_asserts_nothing_without_the_journal,
+         long_leases},
         {"a_leaver_and_two_dead_stores", a_leaver_and_two_dead_stores, three_nodes},
     }));
     return all;

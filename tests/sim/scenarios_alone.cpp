@@ -81,6 +81,44 @@ void the_missing_assert(Stage& stage) {
     stage.expect(!stage.lock(1, "s", seconds(2)), "a lock that was put back is granted again");
 }
 
+namespace {
+
+// The node that was missing is killed while the others open, and followed by another process. What
+// the others may grant meanwhile, I1 judges.
+void succeeded(Stage& stage, Member::Left left) {
+    if (!ready(stage)) return;
+    const Epoch first = stage.epoch();
+    const auto held = stage.lock(0, "s", seconds(20));
+    if (!held) return stage.expect(false, stage.said);
+    stage.world.member(0).kill(left);
+    stage.cut(1, Site::redis, seconds(90));
+    stage.cut(2, Site::redis, seconds(90));
+    stage.expect(stage.until_open(1, "mysql", first, seconds(15)), "MySQL does not open");
+    stage.world.member(0).start();
+    core::LockCommand other;
+    other.key = {ResourceName("s"), LockId("1")};
+    other.ttl = seconds(2);
+    const Moment until = stage.world.now() + seconds(10);
+    bool is_had = false;
+    while (!stage.is_over() && stage.world.now() < until) {
+        (void)stage.lock(1, "s", seconds(2));  // I1, were it granted
+        is_had = is_had || stage.lock(1, other).has_value();
+        stage.world.run_for(milliseconds(50));
+    }
+    if (left != Member::Left::journal) return;
+    stage.expect(is_had, "it is waited for in full: " + stage.said);
+    stage.expect(stage.renew(0, "s", held->token).value_or(0) > 0,
+                 "what was put back is gone: " + stage.said);
+}
+
+}  // namespace
+
+// Rule 6: so does a successor that has all of the journal, for who was missing, and no other.
+void a_successor_asserts(Stage& stage) { succeeded(stage, Member::Left::journal); }
+void a_successor_asserts_nothing_without_the_journal(Stage& stage) {
+    succeeded(stage, Member::Left::state);
+}
+
 // Rule 5: what a leaver held is in the store that was opened since, and only there.
 void a_leaver_and_two_dead_stores(Stage& stage) {
     if (!ready(stage)) return;

@@ -71,6 +71,8 @@ private:
 void starts_without_the_arbiter(Stage& stage);
 void all_have_lost_the_arbiter(Stage& stage);
 void the_missing_assert(Stage& stage);
+void a_successor_asserts(Stage& stage);
+void a_successor_asserts_nothing_without_the_journal(Stage& stage);
 void a_leaver_and_two_dead_stores(Stage& stage);
 
 // One counter-example each: by its name, what it plays.
@@ -85,7 +87,7 @@ struct Scenario {
 [[nodiscard]] std::vector<Scenario> with_store_scenarios(std::vector<Scenario> all);
 void measure_changes();  // prints
 
-inline constexpr std::size_t rule_count = 24;
+inline constexpr std::size_t rule_count = 25;
 [[nodiscard]] std::string_view name_of(authority::Rule rule) noexcept;
 [[nodiscard]] std::optional<authority::Rule> rule_of(std::string_view name) noexcept;
 [[nodiscard]] Result play(const Scenario& scenario, const RunOptions& options);

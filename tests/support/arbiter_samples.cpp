@@ -47,6 +47,7 @@ NodeRow ArbiterSamples::row(Incarnation incarnation) {
     NodeRow is;
     is.name = NodeName(word());
     is.incarnation = incarnation;
+    is.former = large();
     is.beat = large();
     is.acked = static_cast<Epoch>(number(1u << 21));
     is.seen_open = static_cast<Epoch>(number(1u << 21));

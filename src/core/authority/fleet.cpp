@@ -264,6 +264,7 @@ NodeRow Fleet::Impl::make_row() {
     NodeRow row;
     row.name = options_.name;
     row.incarnation = options_.incarnation;
+    row.former = spoken_for();
     row.beat = ++beat_;
     row.acked = acked_;
     row.asserted = asserted_;

@@ -167,6 +167,7 @@ private:
     [[nodiscard]] PermitChanged permit() const;
     void account();
     void consider_asserted();
+    [[nodiscard]] Incarnation spoken_for() const noexcept;
     void on(Asserted&& event);
     [[nodiscard]] bool may_renew_strict() const;
     [[nodiscard]] Duration later_by(Duration wait) const noexcept;

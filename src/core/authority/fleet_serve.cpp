@@ -198,16 +198,21 @@ void Fleet::Impl::account() {
     }
 }
 
-// Rule 6: late hand-overs are taken until the strict wait ends. Once every process that was missing
-// has put back all that it kept, in the very epoch, there is nothing left to be waited out. Whoever
-// left meanwhile, or was followed by another process, has not: it is waited for in full.
+// Rule 6: late hand-overs are taken until the strict wait ends. Once every process that was
+// missing, or its successor that has all of its journal, has put back all that was kept, in the
+// very epoch, there is nothing left to be waited out. Whoever left meanwhile, or was followed by a
+// process without that, has not: it is waited for in full.
 void Fleet::Impl::consider_asserted() {
     if (!open_ || now() >= open_->strict_from || open_->placement.missing.empty()) return;
     const Epoch epoch = open_->placement.since_epoch;
     const auto has_asserted = [&](Incarnation missing) {
-        const auto row = std::ranges::find(view_.nodes, missing, &NodeRow::incarnation);
-        if (row == view_.nodes.end()) return false;
-        return (omits(Rule::wait_until_asserted) ? row->acked : row->asserted) >= epoch;
+        const auto own = std::ranges::find(view_.nodes, missing, &NodeRow::incarnation);
+        return std::ranges::any_of(view_.nodes, [&](const NodeRow& row) {
+            const bool speaks = row.incarnation == missing || row.former == missing ||
+                                (omits(Rule::successor_by_journal) && own != view_.nodes.end() &&
+                                 row.name == own->name);
+            return speaks && (omits(Rule::wait_until_asserted) ? row.acked : row.asserted) >= epoch;
+        });
     };
     if (!std::ranges::all_of(open_->placement.missing, has_asserted)) return;
     open_->strict_from = std::min(open_->strict_from, open_->strict_owed);
@@ -217,8 +222,19 @@ void Fleet::Impl::on(Asserted&& event) {
     if (!open_ || event.epoch != open_->placement.since_epoch) return;
     asserted_ = event.epoch;
     const auto& missing = open_->placement.missing;
-    const bool is_waited_for = std::ranges::find(missing, options_.incarnation) != missing.end();
+    const bool is_waited_for = std::ranges::any_of(missing, [this](Incarnation each) {
+        return each == options_.incarnation || each == spoken_for();
+    });
     if (is_waited_for) next_beat_ = now();
+}
+
+// Whose grants this process puts back with its own; 0: nobody's. A former self that had served this
+// very epoch may have found less in its store than it kept, and has forgotten the rest since.
+Incarnation Fleet::Impl::spoken_for() const noexcept {
+    const auto& seen = options_.kept_record;
+    const bool has_served =
+        open_ && seen && seen->placement.since_epoch >= open_->placement.since_epoch;
+    return options_.has_journal && !has_served ? options_.former.value_or(0) : 0;
 }
 
 bool Fleet::Impl::may_renew_strict() const {

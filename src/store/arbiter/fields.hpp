@@ -108,6 +108,7 @@ template <class F, Some<core::authority::NodeRow> V>
 void fields(F& f, V& value) {
     auto& [name,
            incarnation,
+           former,
            beat,
            acked,
            asserted,
@@ -125,6 +126,7 @@ void fields(F& f, V& value) {
            version] = value;
     f("name", name);
     f("incarnation", incarnation);
+    f.later("former", former);
     f("beat", beat);
     f("acked", acked);
     f.later("asserted", asserted);

@@ -200,6 +200,42 @@ TEST_F(FleetOfThree, strict_waits_no_longer_once_the_missing_have_put_back_what_
     EXPECT_TRUE(silent.permit.strict_fresh);
 }
 
+TEST_F(FleetOfThree, strict_waits_no_longer_once_a_successor_with_the_journal_has_put_it_back) {
+    struct Case {
+        bool has_journal;
+        bool had_served;  // the epoch whose missing it is one of
+        bool is_enough;
+    };
+    for (const Case& each : {Case{false, false, false}, {true, true, false}, {true, false, true}}) {
+        FleetWorld fleet;
+        for (const char* name : {"a", "b", "c"}) fleet.add(name);
+        ASSERT_TRUE(fleet.all_serve("redis", seconds(2)));
+        fleet.tell(fleet.node(2), StrictWanted{ResourceName("pay"), seconds(30)});
+        fleet.run(milliseconds(6'200));
+        fleet.node(2).is_alive = false;
+        const FleetRecord before = fleet.record();
+        fleet.cache().is_up = false;
+        fleet.run(seconds(1));
+        ASSERT_TRUE(fleet.all_serve("mysql", seconds(2)));
+        ASSERT_EQ(fleet.record().placement.missing, std::vector<Incarnation>{102});
+        FakeNode& successor = fleet.add("c", [&](FleetOptions& options) {
+            options.former = 102;
+            options.has_journal = each.has_journal;
+            options.kept_record = each.had_served ? fleet.record() : before;
+        });
+        ASSERT_TRUE(fleet.all_serve("mysql", seconds(15)));
+        const FakeNode& node = fleet.node(0);
+        fleet.run(seconds(12));
+        EXPECT_TRUE(node.permit.strict_carried);
+        EXPECT_FALSE(node.permit.strict_fresh) << "it has registered, no more";
+        fleet.tell(successor, Asserted{fleet.record().epoch});
+        fleet.run(seconds(1));
+        EXPECT_EQ(node.permit.strict_fresh, each.is_enough);
+        fleet.run(seconds(40));
+        EXPECT_TRUE(node.permit.strict_fresh);
+    }
+}
+
 TEST_F(FleetOfThree, what_is_waited_for_besides_the_missing_is_waited_for_all_the_same) {
     FakeNode& silent = world.node(2);
     world.tell(silent, StrictWanted{ResourceName("pay"), seconds(30)});

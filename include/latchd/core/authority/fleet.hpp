@@ -41,6 +41,7 @@ enum class Rule : std::uint8_t {
     strict_wait,           // 5: new strict LOCKs don't wait for what lost nodes may have granted
     strict_wait_carried,   // 5: a later epoch forgets what is left of the wait
     wait_until_asserted,   // 6: the strict wait ends when the missing have acknowledged
+    successor_by_journal,  // 6: whoever has the missing one's name speaks for it
     wait_as_duration,      // 5: the wait is kept as an instant of the arbiter's clock
     rebase_only_settling,  // 9: offsets follow any step
     read_only_recorded,    // 4: a tier that is another process counts as the recorded one when read

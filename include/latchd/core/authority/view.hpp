@@ -83,6 +83,7 @@ struct TierSight {
 struct NodeRow {
     NodeName name;
     Incarnation incarnation = 0;
+    Incarnation former = 0;  // it has all that its former self kept, and speaks for it; 0: no
     std::uint64_t beat = 0;  // raised with each heartbeat
     Epoch acked = 0;         // the newest epoch for which it handed over, or registered
     Epoch asserted = 0;      // the newest epoch in whose store all is that it kept before
