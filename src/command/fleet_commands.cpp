@@ -165,12 +165,33 @@ bool is_lost(const authority::FleetStatus& status, authority::Incarnation incarn
     return std::find(status.lost.begin(), status.lost.end(), incarnation) != status.lost.end();
 }
 
+namespace {
+
+// What the fleet waits for from this process.
+std::string pending_of(const authority::FleetStatus& status, const authority::NodeRow& row) {
+    if (!status.record) return {};
+    const authority::Placement& placement = status.record->placement;
+    const std::string epoch = std::to_string(placement.since_epoch);
+    if (row.acked < placement.since_epoch) return "hand-over for epoch " + epoch;
+    if (placement.state != authority::RecordState::open) return {};
+    const auto& missing = placement.missing;
+    const bool was_missing = std::any_of(missing.begin(), missing.end(), [&](auto each) {
+        return each == row.incarnation || each == row.former;
+    });
+    if (was_missing && row.asserted < placement.since_epoch) {
+        return "to put back what it kept, in epoch " + epoch;
+    }
+    return row.seen_open < placement.since_epoch ? "vote in epoch " + epoch : std::string();
+}
+
+}  // namespace
+
 void run_nodes(Context& context) {
     const auto fleet = context.host().fleet();
     if (!fleet) return context.reply().array(0);
     context.reply().array(fleet->status.nodes.size());
     for (const authority::NodeRow& row : fleet->status.nodes) {
-        MapWriter map(context.reply(), 13);
+        MapWriter map(context.reply(), 14);
         map.text("name", row.name.view());
         map.text("incarnation", incarnation_text(row.incarnation));
         map.number("self", row.incarnation == fleet->incarnation ? 1 : 0);
@@ -178,6 +199,7 @@ void run_nodes(Context& context) {
         map.number("acked", row.acked);
         map.number("beat", row.beat);
         map.text("sees", sights_text(row.sights));
+        map.text("pending", or_dash(pending_of(fleet->status, row)));
         map.number("strict", row.strict.size());
         map.number("strict_all", row.strict_all ? 1 : 0);
         map.number("ttl_high_ms", static_cast<std::uint64_t>(to_ms(row.ttl_high)));

@@ -18,7 +18,7 @@ authority::NodeRow row(const char* name, authority::Incarnation incarnation) {
     authority::NodeRow node;
     node.name = NodeName(name);
     node.incarnation = incarnation;
-    node.acked = 6;
+    node.acked = node.seen_open = 6;
     node.version = "0.1.0";
     node.config_hash = "c0";
     return node;
@@ -100,7 +100,7 @@ TEST_F(FleetCommands, status_tells_where_the_fleet_is_and_why) {
 
 TEST_F(FleetCommands, nodes_are_shown_with_what_they_see) {
     const std::string text = ask(client, {"LATCHD", "NODES"});
-    for (const char* part : {"*2\r\n*26\r\n",
+    for (const char* part : {"*2\r\n*28\r\n",
                              "$16\r\n0000000000001234\r\n$4\r\nself\r\n:1\r\n",
                              "state\r\n$5\r\nalive\r\n",
                              "sees\r\n$33\r\nredis=failing(connection refused)\r\n",
@@ -110,6 +110,32 @@ TEST_F(FleetCommands, nodes_are_shown_with_what_they_see) {
     }
     host.fleet_view.reset();
     EXPECT_EQ(ask(client, {"LATCHD", "NODES"}), "*0\r\n");
+}
+
+TEST_F(FleetCommands, nodes_are_shown_with_what_is_waited_for) {
+    authority::FleetStatus& status = host.fleet_view->status;
+    authority::Placement& placement = status.record->placement;
+    placement.since_epoch = 6;
+    const auto pending = [&] {
+        const std::string text = ask(client, {"LATCHD", "NODES"});
+        const std::string after = text.substr(text.find("pending\r\n$") + 10);
+        const std::size_t begin = after.find("\r\n") + 2;
+        return after.substr(begin, after.find("\r\n", begin) - begin);
+    };
+    EXPECT_EQ(pending(), "-");
+    status.nodes[0].seen_open = 5;
+    EXPECT_EQ(pending(), "vote in epoch 6");
+    placement.missing = {0x1234};
+    EXPECT_EQ(pending(), "to put back what it kept, in epoch 6");
+    status.nodes[0].former = 0x77;
+    placement.missing = {0x77};
+    EXPECT_EQ(pending(), "to put back what it kept, in epoch 6") << "its former self";
+    status.nodes[0].acked = 5;
+    EXPECT_EQ(pending(), "hand-over for epoch 6");
+    placement.state = authority::RecordState::settling;
+    EXPECT_EQ(pending(), "hand-over for epoch 6");
+    status.nodes[0].acked = 6;
+    EXPECT_EQ(pending(), "-");
 }
 
 TEST_F(FleetCommands, failover_asks_the_authority_and_tells_its_answer) {
