@@ -183,6 +183,19 @@ class MySqlSaysNo(harness.Case):
             self.assert_error(reply, "NOSTORE")
             self.assertIn("lock_floor' doesn't exist", reply)
 
+    def test_a_table_that_is_gone_is_no_good_health(self):
+        mysql = self.mariadb()
+        node = self.latchd(config=config_text(None, mysql.address, resources=""))
+        self.assertEqual(status(node)["state"], "ok")
+        for table in ("lock_record", "lock_floor"):
+            mysql.sql(f"RENAME TABLE {table} TO gone", mariadb.DATABASE)
+            wait_until(lambda: status(node)["state"] == "no_store", 10, "a table that is missed")
+            self.assertIn(f"{table}' doesn't exist", status(node)["reason"])
+            self.assertIn(f"{table}' doesn't exist", complaints(node))
+            mysql.sql(f"RENAME TABLE gone TO {table}", mariadb.DATABASE)
+            wait_until(lambda: status(node)["state"] == "ok", 10, "the table that is back")
+            self.assertIsInstance(node.client().ask("LOCK", "r", table), list)
+
 
 if __name__ == "__main__":
     unittest.main()

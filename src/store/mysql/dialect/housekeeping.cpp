@@ -117,7 +117,9 @@ std::string probe_statements(std::string_view cluster, const NodeName& node) {
     text << "INSERT INTO latchd_probe (cluster,node,at) VALUES (" << bytes(cluster) << ","
          << bytes(node.view()) << "," << clock_expression
          << ") ON DUPLICATE KEY UPDATE at=VALUES(at);SELECT " << clock_expression
-         << ",@@global.read_only,@@server_id,@@hostname,@@port";
+         << ",@@global.read_only,@@server_id,@@hostname,@@port"
+            // Reads nothing; but without one of these no LOCK is carried out.
+            ";SELECT 1 FROM lock_record,lock_floor WHERE FALSE";
     return text.take();
 }
 
