@@ -50,7 +50,7 @@ std::optional<Fence> from_fence_word(std::uint64_t word) noexcept {
 }
 
 std::uint64_t to_owner_word(std::uint64_t incarnation, const FileId& file) noexcept {
-    const std::array<std::uint64_t, 3> names{incarnation, file.device, file.inode};
+    const std::array<std::uint64_t, 3> names{incarnation, file.inode, file.born_ns};
     const auto bytes = std::as_bytes(std::span(names));
     const std::uint64_t low = crc32c(bytes);
     return std::uint64_t{crc32c(bytes, 1)} << 32 | low | 1;

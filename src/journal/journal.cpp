@@ -43,7 +43,7 @@ Recovered read_former(int folder, const Host& host, Time now) {
         return found;
     }
     found = read_journal(mapping.bytes(), host, now);
-    found.file = file_id(is);
+    if (const auto id = file_id(file)) found.file = *id;
     return found;
 }
 

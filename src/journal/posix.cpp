@@ -32,6 +32,17 @@ std::string failed(std::string_view what, int error) {
 
 std::string failed(std::string_view what) { return failed(what, errno); }
 
+std::optional<FileId> file_id(const Descriptor& file) noexcept {
+    struct statx is {};
+    if (::statx(file.get(), "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &is) != 0) return {};
+    FileId id{is.stx_ino, 0};
+    if ((is.stx_mask & STATX_BTIME) != 0) {
+        id.born_ns =
+            static_cast<std::uint64_t>(is.stx_btime.tv_sec) * 1'000'000'000 + is.stx_btime.tv_nsec;
+    }
+    return id;
+}
+
 Descriptor open_regular(int folder, const char* name, int flags) noexcept {
     // Not blocking, or a FIFO of that name would hang the start.
     Descriptor file(::openat(folder, name, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));

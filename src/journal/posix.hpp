@@ -10,7 +10,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <sys/stat.h>
 #include <utility>
 
 namespace latchd::journal {
@@ -64,8 +63,6 @@ private:
 [[nodiscard]] std::optional<std::string> read_all(int fd, std::size_t bytes_max);
 [[nodiscard]] bool write_all(int fd, std::string_view text) noexcept;
 
-[[nodiscard]] inline FileId file_id(const struct stat& is) noexcept {
-    return {static_cast<std::uint64_t>(is.st_dev), static_cast<std::uint64_t>(is.st_ino)};
-}
+[[nodiscard]] std::optional<FileId> file_id(const Descriptor& file) noexcept;
 
 }  // namespace latchd::journal

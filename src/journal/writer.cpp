@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <fcntl.h>
 #include <functional>
-#include <sys/stat.h>
 
 // How records are kept.
 //
@@ -214,9 +213,8 @@ void Journal::Writer::raise_fence(Fence fence) noexcept {
 }
 
 void Journal::Writer::belongs_to(std::uint64_t incarnation) noexcept {
-    struct stat is {};
-    if (::fstat(file_.get(), &is) != 0) return;
-    store_word(at(owner_at), to_owner_word(incarnation, file_id(is)));
+    const auto id = file_id(file_);
+    if (id) store_word(at(owner_at), to_owner_word(incarnation, *id));
 }
 
 void Journal::Writer::lacks_some() noexcept { store_word(at(owner_at), 0); }

@@ -16,9 +16,10 @@
 
 namespace latchd::journal {
 
+// Tells a file from its copies. Not the device: an overlay has another after each mount.
 struct FileId {
-    std::uint64_t device = 0;
     std::uint64_t inode = 0;
+    std::uint64_t born_ns = 0;  // 0: the file system doesn't say
 };
 
 // What a former process left behind.
