@@ -105,6 +105,7 @@ private:
     void on(ClaimsCollected&& event);
     void on(TierDone&& event);
     void on(TierRead&& event);
+    [[nodiscard]] std::string settling_text() const;
     void follow_settling();
     [[nodiscard]] static std::vector<Claims> in_parts(Claims&& claims);
     void hand_over();
@@ -129,6 +130,8 @@ private:
         return work_ || now() < work_after_ || opening_.stage != Opening::Stage::idle;
     }
     [[nodiscard]] std::vector<Incarnation> not_acked(const View& view, Epoch epoch) const;
+    void refused(const std::string& store, const std::string& text);
+    [[nodiscard]] bool is_refused() const;
     void redirect();
 
     // fleet_basis.cpp: what safety rests on

@@ -78,9 +78,11 @@ struct FleetParts {
         std::vector<Claims> parts;  // of the hand-over
         std::size_t sent = 0;
         bool acked = false;
-        bool is_unsure = false;        // NodeRow::clock_unsure
-        bool is_vouched = false;       // NodeRow::clock_vouched
-        std::optional<Time> due_at;    // since when it could be opened
+        bool is_unsure = false;             // NodeRow::clock_unsure
+        bool is_vouched = false;            // NodeRow::clock_vouched
+        std::optional<Time> due_at;         // since when it could be opened
+        std::optional<Time> refused_since;  // the target, each time that this node tried it
+        std::string refusal;
         std::size_t handed_over = 0;   // claims of this node
         std::size_t fetched = 0;       // claims of all, when they were fetched last
         std::optional<Gathered> read;  // of the former tier, which is closed by that: only once

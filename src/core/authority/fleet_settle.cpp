@@ -40,11 +40,16 @@ void spread(std::vector<Item>& items, std::vector<Item> Claims::*list, std::vect
 
 // ---- hand over -------------------------------------------------------------------------------
 
+std::string Fleet::Impl::settling_text() const {
+    const Placement& placement = view_.record->placement;
+    return "settling epoch " + std::to_string(placement.since_epoch) + ": " + placement.reason;
+}
+
 void Fleet::Impl::follow_settling() {
     const Placement& placement = view_.record->placement;
     const Epoch epoch = placement.since_epoch;
     if (settling_ && settling_->epoch == epoch && settling_->nonce == placement.nonce) return;
-    stop("settling epoch " + std::to_string(epoch) + ": " + placement.reason, true);
+    stop(settling_text(), true);
     withdraw("epoch " + std::to_string(epoch) + " settles");
     if (open_) {
         last_open_ = open_->placement;
@@ -190,6 +195,7 @@ void Fleet::Impl::drive() {
     if (!is_my_turn()) return;
     const auto target = index_of(view_.record->placement.store);
     if (!target || !is_usable(*target)) return redirect();
+    if (is_refused() && best_but(target)) return redirect();
     // The difference of the clocks is told with the opening; a probe will measure it.
     const bool is_measured = tiers_[*target].clock.offset() && arbiter_clock_.offset();
     if (!is_measured && now() < *settling_->due_at + measure_max) return;
@@ -205,15 +211,26 @@ void Fleet::Impl::fetch(std::string after) {
     opening_.id = ask(work_, Purpose::fetch, FetchClaims{settling_->epoch, std::move(after)});
 }
 
+// Healthy by its checks, and yet it has taken nothing of what this node tried, for so long.
+bool Fleet::Impl::is_refused() const {
+    return settling_->refused_since && now() >= *settling_->refused_since + options_.redirect_after;
+}
+
 // The target can't be opened: the epoch is redirected to another one.
 void Fleet::Impl::redirect() {
     if (now() < *settling_->due_at + options_.redirect_after) return;
     const Placement& placement = view_.record->placement;
-    const auto target = best_but(index_of(placement.store));
+    const auto current = index_of(placement.store);
+    const auto target = best_but(current);
     if (!target) return;
     Begin wish;
     wish.tier = *target;
-    wish.reason = placement.store + " could not be opened; " + placement.reason;
+    const std::string failed = " could not be opened";
+    wish.reason = placement.store + failed;
+    if (is_refused()) wish.reason += ": " + settling_->refusal;
+    // Where two stores refuse in turn, the text must not grow for ever.
+    if (placement.reason.find(failed) == std::string::npos) wish.reason += "; " + placement.reason;
+    wish.is_failure = current && *target > *current;
     wish.rows_unsure = placement.rows_unsure;
     wish.strict_wait = placement.strict_wait;
     (void)begin(std::move(wish));
@@ -421,6 +438,7 @@ void Fleet::Impl::on(TierDone&& event) {
                "authority.opening",
                options_.tiers[event.tier].store + ": " + event.text);
         act(TierLook{event.tier});  // the marker that was expected may be another one
+        if (!event.is_overtaken) refused(options_.tiers[event.tier].store, event.text);
         return again_later();
     }
     opening_.give_up_at = now() + step_max;
@@ -453,6 +471,12 @@ void Fleet::Impl::on(TierDone&& event) {
     call.claims_version = opening_.claims_version;
     call.next.since_ms = static_cast<std::int64_t>(view_.shown);
     opening_.id = ask(work_, Purpose::open, std::move(call));
+}
+
+void Fleet::Impl::refused(const std::string& store, const std::string& text) {
+    if (!settling_->refused_since) settling_->refused_since = now();
+    settling_->refusal = text;
+    stop(settling_text() + "; " + store + ": " + text, true);
 }
 
 // Where it was done, the view that came with it has been followed already. Else somebody handed

@@ -354,6 +354,44 @@ TEST_F(FleetOfThree, an_epoch_whose_target_dies_is_redirected_and_keeps_its_clai
     ASSERT_EQ(world.cache().loaded.records.size(), 1u);
 }
 
+// Found by a newcomer: a table was missing, which no health check reads; all stood still for good.
+TEST_F(FleetOfThree, an_epoch_whose_target_is_healthy_and_refuses_is_redirected) {
+    world.sql().refuses_to_open = true;
+    world.node(2).claims.records = {record_of("5", make_fence(first, 3))};
+    world.tell(world.node(0), Command{1, "sql", false, "x"});
+    ASSERT_TRUE(world.run_until([&] { return world.record().epoch == first + 1; }, seconds(1)));
+    ASSERT_TRUE(world.run_until(
+        [&] { return world.record().epoch == first + 2 && world.node(0).is_open; }, seconds(6)));
+    EXPECT_EQ(world.record().placement.store, "cache");
+    EXPECT_NE(world.record().placement.reason.find("sql could not be opened: refused"),
+              std::string::npos)
+        << world.record().placement.reason;
+    ASSERT_EQ(world.cache().loaded.records.size(), 1u);
+}
+
+// Or a store that everybody sees healthy and nobody can open costs a change of epoch each 30 s.
+TEST_F(FleetOfThree, a_preferred_store_that_refuses_to_open_is_tried_less_and_less_often) {
+    world.cache().is_up = false;
+    ASSERT_TRUE(world.all_serve("mysql", seconds(2)));
+    world.cache().refuses_to_open = true;
+    world.cache().is_up = true;
+    const Epoch before = world.record().epoch;
+    ASSERT_TRUE(world.run_until([&] { return world.record().epoch == before + 2; }, seconds(60)));
+    EXPECT_EQ(world.record().placement.store, "sql");
+    EXPECT_EQ(world.record().placement.hold_down, seconds(60));
+}
+
+// No other node is in the way: it is the store itself that says no.
+TEST_F(FleetOfThree, where_no_other_store_is_healthy_a_target_that_refuses_is_tried_again) {
+    world.sql().refuses_to_open = true;
+    world.cache().is_up = false;
+    world.run(seconds(8));
+    EXPECT_EQ(world.record().epoch, first + 1);
+    EXPECT_NE(world.node(0).closed.find("sql: refused"), std::string::npos) << world.node(0).closed;
+    world.sql().refuses_to_open = false;
+    EXPECT_TRUE(world.all_serve("mysql", seconds(2)));
+}
+
 TEST_F(FleetOfThree, a_leaver_is_not_waited_for) {
     FakeNode& leaver = world.node(2);
     world.tell(leaver, LeaveWanted{{{record_of("3", make_fence(first, 4))}, {}, {}}});

@@ -88,12 +88,12 @@ struct TierNoted {
     Time sent{};  // before the note and the question left
     std::vector<NodeName> fresh;
 };
-// Answer to TierInitialise and TierLoad.
-struct TierDone {
+struct TierDone {  // Answer to TierInitialise and TierLoad.
     TierIndex tier = 0;
     CallId id{};
     bool done = false;  // false: text says why (the marker moved, the connection ended …)
     std::string text;
+    bool is_overtaken = false;  // not done: another node opens it, or another process answers
 };
 // Answer to TierCloseAndRead: all that the store holds of its epoch, or done = false. A probe that
 // was sent with it was told before: it says whether the store's clock can be believed.

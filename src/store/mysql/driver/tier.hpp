@@ -84,7 +84,7 @@ private:
 
     // tier_calls.cpp: what is carried in and out
     void end_call(const std::string& text);
-    void done(bool is_done, const std::string& text);
+    void done(bool is_done, const std::string& text, bool is_overtaken = false);
     void load_next();
     void read_next(std::optional<LockKey> after);
 

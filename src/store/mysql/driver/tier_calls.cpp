@@ -29,7 +29,7 @@ Guard settling_guard(const std::string& cluster, Epoch epoch) {
 
 void MysqlTier::end_call(const std::string& text) { done(false, text); }
 
-void MysqlTier::done(bool is_done, const std::string& text) {
+void MysqlTier::done(bool is_done, const std::string& text, bool is_overtaken) {
     ++call_number_;
     auto call = std::exchange(call_, std::monostate{});
     if (auto* reading = std::get_if<Reading>(&call)) {
@@ -38,7 +38,7 @@ void MysqlTier::done(bool is_done, const std::string& text) {
     std::optional<CallId> id;
     if (const auto* loading = std::get_if<Loading>(&call)) id = loading->id;
     if (const auto* initialising = std::get_if<CallId>(&call)) id = *initialising;
-    if (id) tell(authority::TierDone{index_, *id, is_done, text});
+    if (id) tell(authority::TierDone{index_, *id, is_done, text, is_overtaken});
 }
 
 // The placement's row is the marker; the process is what is confirmed here.
@@ -51,7 +51,7 @@ void MysqlTier::act(authority::TierInitialise&& action) {
         if (session == nullptr) return done(false, "the server did not say who it is");
         const bool is_same =
             session->identity.run_id == run_id && session->identity.role == authority::Role::master;
-        done(is_same, is_same ? "" : "another process answers, or it is read-only");
+        done(is_same, is_same ? "" : "another process answers, or it is read-only", !is_same);
     });
 }
 
@@ -71,7 +71,7 @@ void MysqlTier::act(authority::TierLoad&& action) {
             if (answer.error) return done(false, describe(*answer.error));
             const GuardSeen seen = read_guard(answer.sets.at(0));
             if (!seen.is_placed || !seen.is_writable) {
-                return done(false, "the placement does not settle in this epoch");
+                return done(false, "the placement does not settle in this epoch", true);
             }
             auto& loading = std::get<Loading>(call_);
             loading.rows = rows_of(std::exchange(loading.claims, {}), loading.epoch, seen.now);
@@ -95,7 +95,7 @@ void MysqlTier::load_next() {
             if (number != call_number_) return;
             if (answer.error) return done(false, describe(*answer.error));
             if (!read_guard(answer.sets.at(1)).is_placed) {
-                return done(false, "the placement does not settle in this epoch any more");
+                return done(false, "the placement does not settle in this epoch any more", true);
             }
             load_next();
         },

@@ -119,7 +119,7 @@ private:
     void scanned(const resp::Value& value);
     void page_read(const resp::Value& value);
     void read_whole(Reading&& reading);
-    void end_call(bool done, const std::string& text);
+    void end_call(bool done, const std::string& text, bool is_overtaken = false);
     void end_refused(const Refusal& refusal);
 
     // tier_notes.cpp: that nodes have lost the arbiter

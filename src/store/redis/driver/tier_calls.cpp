@@ -51,7 +51,7 @@ bool RedisTier::begin(Call&& call, const std::string* run_id) {
         return false;
     }
     if (run_id && *run_id != driver_.server().identity.run_id) {
-        end_call(false, "the server is another process");
+        end_call(false, "the server is another process", true);
         return false;
     }
     driver_.forget_authority_scripts();
@@ -124,9 +124,9 @@ bool RedisTier::is_marker_set(const resp::Value& value) {
     const auto& set = std::get<MarkerWasSet>(answer);
     marker_is_set_ = set.done;
     if (!set.is_process) {
-        end_call(false, "the server is another process");
+        end_call(false, "the server is another process", true);
     } else if (!set.done) {
-        end_call(false, "the marker " + text_of(set.now));
+        end_call(false, "the marker " + text_of(set.now), true);
     }
     return set.done;
 }
@@ -239,19 +239,19 @@ void RedisTier::read_whole(Reading&& reading) {
 
 void RedisTier::end_refused(const Refusal& refusal) {
     const std::string text = with_missing_rule(refusal.text, driver_.user());
-    end_call(false, text);
+    end_call(false, text, refusal.cause == Cause::marker);
     if (refusal.cause == Cause::role || refusal.cause == Cause::loading) driver_.drop(text);
 }
 
 // Replies to what was sent of it are left out from now on.
-void RedisTier::end_call(bool done, const std::string& text) {
+void RedisTier::end_call(bool done, const std::string& text, bool is_overtaken) {
     const Call call = std::exchange(call_, std::monostate{});
     ++call_number_;
     if (const auto* initialising = std::get_if<Initialising>(&call)) {
-        tell(authority::TierDone{index_, initialising->wish.id, done, text});
+        tell(authority::TierDone{index_, initialising->wish.id, done, text, is_overtaken});
     } else if (const auto* loading = std::get_if<Loading>(&call)) {
         if (done && doubtful_load_ == loading->wish.nonce) doubtful_load_.reset();
-        tell(authority::TierDone{index_, loading->wish.id, done, text});
+        tell(authority::TierDone{index_, loading->wish.id, done, text, is_overtaken});
     } else if (const auto* reading = std::get_if<Reading>(&call)) {
         if (!done) {
             telemetry::log(Level::warning,
