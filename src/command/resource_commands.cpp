@@ -47,6 +47,10 @@ Complaint read_degrade(std::string_view input, std::optional<core::Degrade>& deg
             return std::nullopt;
         }
     }
+    if (equals_ignoring_case(input, "default")) {
+        degrade.reset();
+        return std::nullopt;
+    }
     return "ERR DEGRADE " + quoted(input) + ": none, mysql or local is needed";
 }
 
@@ -74,6 +78,16 @@ Complaint read_setting(std::string_view name,
     return std::nullopt;
 }
 
+// 0 takes it back: as if it had never been set.
+Complaint read_or_none(std::string_view name,
+                       std::string_view input,
+                       const Range& range,
+                       std::optional<Duration>& value) {
+    if (input != "0") return read_ms(name, input, range, value);
+    value.reset();
+    return std::nullopt;
+}
+
 Complaint apply_setting(const Options& limits,
                         std::string_view name,
                         std::string_view value,
@@ -81,7 +95,7 @@ Complaint apply_setting(const Options& limits,
     const auto ttl_min = static_cast<std::uint64_t>(to_ms(limits.ttl_min));
     if (name == "TTL") {
         const auto ttl_max = static_cast<std::uint64_t>(to_ms(limits.ttl_max));
-        return read_ms(name, value, {ttl_min, ttl_max, "milliseconds"}, into.ttl);
+        return read_or_none(name, value, {ttl_min, ttl_max, "milliseconds"}, into.ttl);
     }
     if (name == "MAXRENEW") return read_setting(name, value, {0, 0xffffffff}, into.renew_max);
     if (name == "DEGRADE") return read_degrade(value, into.degrade);
@@ -91,15 +105,16 @@ Complaint apply_setting(const Options& limits,
         return read_setting(name, value, {1, 1'000'000'000}, into.locks_expected);
     }
     if (name == "MAXHOLD") {
-        return read_ms(name, value, {ttl_min, hold_ms_max, "milliseconds"}, into.hold_max);
+        return read_or_none(name, value, {ttl_min, hold_ms_max, "milliseconds"}, into.hold_max);
     }
-    if (name == "EXPECT")
-        return read_ms(name, value, {1, hold_ms_max, "milliseconds"}, into.expect);
+    if (name == "EXPECT") {
+        return read_or_none(name, value, {1, hold_ms_max, "milliseconds"}, into.expect);
+    }
     if (name == "BUSYCACHE") {
         return read_ms(name, value, {0, busy_cache_ms_max, "milliseconds"}, into.busy_cache);
     }
     const auto delay_max = static_cast<std::uint64_t>(to_ms(limits.delay_max));
-    return read_ms(name, value, {1, delay_max, "milliseconds"}, into.delay);
+    return read_or_none(name, value, {1, delay_max, "milliseconds"}, into.delay);
 }
 
 void note(Context& context, std::string text) {

@@ -122,6 +122,49 @@ TEST_F(DispatcherTest, registers_a_hundred_thousand_resources_and_refuses_more) 
     EXPECT_EQ(ask(client, {"RESOURCE", "SET", "s"}), "+OK\r\n");
 }
 
+// Found by a newcomer: a DELAY set by mistake could be taken back by RESOURCE DEL only, which a
+// strict resource doesn't allow.
+TEST_F(DispatcherTest, settings_of_a_resource_are_taken_back_by_0_and_default) {
+    ClientState& client = connect();
+    EXPECT_EQ(ask(client,
+                  {"RESOURCE",
+                   "SET",
+                   "r",
+                   "TTL",
+                   "5000",
+                   "MAXHOLD",
+                   "9000",
+                   "EXPECT",
+                   "10",
+                   "DELAY",
+                   "60000",
+                   "DEGRADE",
+                   "none",
+                   "QUEUE",
+                   "7"}),
+              "+OK\r\n");
+    ASSERT_NE(host.resources.find("r"), nullptr);
+    EXPECT_TRUE(host.resources.find("r")->delay);
+    EXPECT_EQ(ask(client,
+                  {"RESOURCE",
+                   "SET",
+                   "r",
+                   "TTL",
+                   "0",
+                   "MAXHOLD",
+                   "0",
+                   "EXPECT",
+                   "0",
+                   "DELAY",
+                   "0",
+                   "DEGRADE",
+                   "default"}),
+              "+OK\r\n");
+    core::ResourceSettings left;
+    left.queue_max = 7;
+    EXPECT_EQ(*host.resources.find("r"), left);
+}
+
 TEST_F(DispatcherTest, tells_subscribers_what_happened) {
     ClientState& plain = connect();
     ClientState& pattern = connect();
