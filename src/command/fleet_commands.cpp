@@ -7,6 +7,7 @@
 #include "text.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -98,6 +99,7 @@ private:
     void look_at_nodes(const FleetView& fleet) {
         std::set<std::string> configurations;
         std::set<std::string> versions;
+        std::map<std::string, std::set<std::string>> servers;  // of each store
         for (const authority::NodeRow& row : fleet.status.nodes) {
             if (is_lost(fleet.status, row.incarnation)) {
                 add("node " + row.name.str() + " (" + incarnation_text(row.incarnation) +
@@ -106,6 +108,15 @@ private:
             }
             configurations.insert(row.config_hash);
             versions.insert(row.version);
+            for (const authority::TierSight& sight : row.sights) {
+                if (sight.state != authority::TierSight::State::healthy) continue;
+                servers[sight.store].insert(sight.run_id);
+            }
+        }
+        for (const auto& [store, seen] : servers) {
+            if (seen.size() == 1) continue;
+            add("not all nodes reach the same server as store " + store +
+                ": locks don't return to it");
         }
         if (configurations.size() > 1) {
             add("the nodes' configurations differ in what safety rests on (stores, ttl_max, "

@@ -146,10 +146,17 @@ bool Fleet::Impl::vote_failure(const std::vector<const NodeRow*>& known) {
     return false;
 }
 
-// Back to a better tier: when every known node has seen it healthy for the hold-down.
+// Back to a better tier: when every known node has seen it healthy for the hold-down, and it is one
+// and the same server to all.
 bool Fleet::Impl::vote_return(const std::vector<const NodeRow*>& known) {
     const Placement& placement = open_->placement;
     const auto current = index_of(placement.store);
+    // A store that is in nobody's configuration any more is left; one that is in others' only is
+    // theirs to judge.
+    const auto knows_it = [&placement](const NodeRow* row) {
+        return find(*row, placement.store) != nullptr;
+    };
+    if (!current && std::ranges::any_of(known, knows_it)) return false;
     const TierIndex end = current.value_or(tiers_.size());
     const Duration needed = omits(Rule::hold_down)
                                 ? Duration::zero()
@@ -159,7 +166,8 @@ bool Fleet::Impl::vote_return(const std::vector<const NodeRow*>& known) {
         const bool is_agreed = std::ranges::all_of(known, [&](const NodeRow* row) {
             const TierSight* sight = find(*row, options_.tiers[tier].store);
             return sight != nullptr && row->seen_open == placement.since_epoch &&
-                   sight->state == TierSight::State::healthy && sight->healthy_for >= needed;
+                   sight->state == TierSight::State::healthy && sight->healthy_for >= needed &&
+                   sight->run_id == tiers_[tier].identity.run_id;
         });
         if (!is_agreed) continue;
         (void)begin({.tier = tier, .reason = options_.tiers[tier].store + " is healthy again"});

@@ -220,6 +220,15 @@ TEST_F(FleetCommands, doctor_lists_what_is_not_as_it_should_be) {
                              "node b (ffffffffffffffff) is lost"}) {
         EXPECT_THAT(text, HasSubstr(part));
     }
+    EXPECT_THAT(text, Not(HasSubstr("the same server")));
+    host.fleet_view->status.lost.clear();
+    for (authority::NodeRow& row : host.fleet_view->status.nodes) {
+        row.sights = {failing("redis")};
+        row.sights[0].state = authority::TierSight::State::healthy;
+        row.sights[0].run_id = row.name.str();
+    }
+    EXPECT_THAT(ask(client, {"LATCHD", "DOCTOR"}),
+                HasSubstr("not all nodes reach the same server as store redis"));
     host.fleet_view.reset();
     host.node = {};
     host.store_list[0].state = "up";

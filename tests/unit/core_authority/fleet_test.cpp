@@ -330,6 +330,27 @@ TEST_F(FleetOfThree, an_operator_is_answered_while_the_arbiter_is_away_and_nothi
     EXPECT_TRUE(world.all_serve("mysql", seconds(2)));
 }
 
+// Found by a newcomer: the one node moved all others' locks to a server that they don't know.
+TEST_F(FleetOfThree, locks_return_to_no_store_that_is_another_server_to_one_of_the_nodes) {
+    world.cache().is_up = false;
+    ASSERT_TRUE(world.all_serve("mysql", milliseconds(1500)));
+    const Epoch moved = world.record().epoch;
+    world.node(2).other_cache = "redis-elsewhere";
+    world.cache().is_up = true;
+    world.run(seconds(90));
+    EXPECT_EQ(world.record().epoch, moved);
+    world.node(2).other_cache.clear();
+    EXPECT_TRUE(world.all_serve("redis", seconds(90)));
+}
+
+// Found by a newcomer: to it every store was better than one that it has no name for.
+TEST_F(FleetOfThree, a_node_that_calls_the_store_otherwise_moves_nothing) {
+    world.add("d", [](FleetOptions& options) { options.tiers[0].store = "kasse"; });
+    world.run(seconds(90));
+    EXPECT_EQ(world.record().epoch, first);
+    EXPECT_EQ(world.record().placement.store, "cache");
+}
+
 // Or maintenance would have to be quicker than the next record read.
 TEST_F(FleetOfThree, where_an_operator_moved_the_locks_they_stay_for_the_hold_down) {
     world.run(seconds(60));

@@ -47,7 +47,8 @@ struct FakeNode {
     std::unique_ptr<Fleet> fleet;
     bool is_alive = true;
     bool is_paused = false;
-    std::set<std::string> cut;  // stores, or "arbiter"
+    std::set<std::string> cut;     // stores, or "arbiter"
+    std::string other_cache = {};  // its configuration names another server: that one's run id
     std::map<std::size_t, Time> probe_at;
     std::set<std::size_t> connected;
     Claims claims;                     // what its lock core would hand over
@@ -208,7 +209,7 @@ private:
         }
         at = now_ + milliseconds(node.connected.contains(index) ? 1000 : 250);
         node.connected.insert(index);
-        node.inbox.push_back(TierIdentified{index, tier.identity, tier.marker});
+        node.inbox.push_back(identified(node, index));
         node.inbox.push_back(TierProbed{index, now_, now_, clock(tier.clock_ahead)});
     }
 
@@ -254,8 +255,14 @@ private:
     }
     void act(FakeNode& node, TierLook& action) {
         if (!reaches(node, action.tier)) return;
-        node.inbox.push_back(
-            TierIdentified{action.tier, tiers_[action.tier].identity, tiers_[action.tier].marker});
+        node.inbox.push_back(identified(node, action.tier));
+    }
+    [[nodiscard]] TierIdentified identified(const FakeNode& node, std::size_t index) const {
+        TierIdentified event{index, tiers_[index].identity, tiers_[index].marker};
+        if (index != 0 || node.other_cache.empty()) return event;
+        event.identity.run_id = node.other_cache;
+        event.marker.reset();
+        return event;
     }
     void act(FakeNode& node, TierInitialise& action) {
         FakeTier& tier = tiers_[action.tier];
