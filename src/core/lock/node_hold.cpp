@@ -59,6 +59,7 @@ void Node::Impl::on(UnlockCommand&& command) {
     }
     Task& task = add_task(Task::Kind::unlock, std::move(wish), &lock, command.ticket);
     task.had_token = had_token;
+    task.was_others = !had_token && lock.record && lock.record->lease_end > now_;
     task.client = std::move(command.client);
     task.try_until =
         now_ +
@@ -97,9 +98,9 @@ void Node::Impl::unlocked(Task& task, const Reply& reply) {
             break;
     }
     // The doubtful release may have been the one that did it: the record has not its token any
-    // more, and so it is released.
+    // more, and so it is released. Not if another grant had taken its place before it was sent.
     const bool gone = reply.status == Status::not_held || reply.status == Status::held_by_other;
-    if (gone && task.doubtful) {
+    if (gone && task.doubtful && !task.was_others) {
         value = is_only_hold_gone(lock, reply) ? 2 : 1;
     }
     if (gone) {

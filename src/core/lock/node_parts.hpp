@@ -206,6 +206,7 @@ struct Task : Timer {
     bool under_way = false;
     bool doubtful = false;           // was sent once, and the answer is lost
     bool had_token = false;          // unlock, cancel: the record of this node had the hold
+    bool was_others = false;         // unlock: the record of this node was of another grant
     bool shared_only = false;        // not for the host's table: waits for the shared store
     bool explain = false;            // info
     std::optional<ClientId> keeper;  // renew: KEEP, for this client

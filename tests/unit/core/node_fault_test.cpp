@@ -230,6 +230,22 @@ TEST(NodeFault, an_unlock_in_doubt_through_a_node_without_the_record_has_release
     EXPECT_EQ(got(a, release), "1");
 }
 
+// Found by a newcomer: "released" was told of a lock that this node had given to somebody else.
+TEST(NodeFault, an_unlock_in_doubt_of_what_is_another_s_by_now_has_not_released) {
+    World world;
+    Member& a = world.at(0);
+    const auto grant = granted(a.outcome(a.send(1, lock({.ttl_ms = 1'000}))));
+    world.advance(seconds(2));
+    granted(a.outcome(a.send(2, lock())));
+    a.link = Link::lose_answers;
+    const auto release = a.send(1, unlock(grant.token.str()));
+    a.close("reset");
+    a.break_off();
+    a.link = Link::instant;
+    a.open();
+    EXPECT_EQ(got(a, release), "-1");
+}
+
 // Its other holds were left to their lease, though their clients lived.
 TEST(NodeFault, a_renew_keep_elsewhere_takes_over_the_hold_that_it_names) {
     World world(2);
