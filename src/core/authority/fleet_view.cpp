@@ -4,6 +4,9 @@
 #include "fleet_impl.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cinttypes>
+#include <cstdio>
 #include <utility>
 
 // What the arbiter shows, and whom this node counts as lost: rules 1, 2, 5 and 7.
@@ -23,6 +26,13 @@ constexpr Duration behind_min = ClockOffset::jump_min + ClockOffset::round_trip_
 
 Duration scaled(Duration duration, double by) {
     return Duration(static_cast<Duration::rep>(static_cast<double>(duration.count()) * by));
+}
+
+// As LATCHD NODES and INFO write it.
+std::string text_of(Incarnation incarnation) {
+    std::array<char, 17> text{};
+    (void)std::snprintf(text.data(), text.size(), "%016" PRIx64, incarnation);
+    return text.data();
 }
 
 }  // namespace
@@ -218,7 +228,7 @@ void Fleet::Impl::register_first() {
         const Time moved = judged_.at(rival->incarnation).moved_at;
         if (now() - moved <= 2 * options_.beat_every + judge_margin) {
             const std::string reason = "name in use: node " + options_.name.str() +
-                                       " runs already as " + std::to_string(rival->incarnation) +
+                                       " runs already as " + text_of(rival->incarnation) +
                                        "; give each node its own --node";
             if (std::exchange(rival_told_, rival->incarnation) != rival->incarnation) {
                 notice(Notice::Level::error, "authority.name_in_use", reason);

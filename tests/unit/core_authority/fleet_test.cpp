@@ -598,6 +598,8 @@ TEST_F(FleetOfThree, a_second_process_of_a_name_that_beats_is_refused) {
     world.run(seconds(8));
     EXPECT_FALSE(second.is_open);
     EXPECT_NE(second.closed.find("name in use"), std::string::npos) << second.closed;
+    // As LATCHD NODES writes it.
+    EXPECT_NE(second.closed.find("as 0000000000000064;"), std::string::npos) << second.closed;
     const std::string event = "authority.name_in_use";
     EXPECT_EQ(std::ranges::count(second.notices, event, &Notice::event), 1);
     world.node(0).is_alive = false;
