@@ -180,7 +180,9 @@ void Driver::many_answered(Pending&& pending, const resp::Value& value) {
     for (const auto& request : pending.many) operations.push_back(&request->operation);
     auto read = read_many(operations, value);
     const auto* const refusal = std::get_if<Refusal>(&read);
-    const bool is_certain = refusal == nullptr || refusal->failure != core::Failure::in_doubt;
+    const bool is_current = is_serving_ && pending.load >= epoch_serial_;
+    const bool go_alone =
+        refusal != nullptr && refusal->failure != core::Failure::in_doubt && is_current;
     const std::uint32_t withdrawals = withdrawals_;
     // Whoever is told may submit more, or end the connection: these are his already.
     for (std::size_t i = 0; i < pending.many.size() && withdrawals == withdrawals_; ++i) {
@@ -189,7 +191,7 @@ void Driver::many_answered(Pending&& pending, const resp::Value& value) {
         one.end = pending.end;
         one.sent = pending.sent;
         one.request = std::move(pending.many[i]);
-        if (refusal != nullptr && is_certain) {
+        if (go_alone) {
             send_alone(std::move(one.request));
         } else if (refusal != nullptr) {
             fail(*one.request, refusal->failure, refusal->text);
