@@ -15,12 +15,13 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-// jemalloc's; absent where the program is linked without it (sanitizers bring their own).
+// jemalloc's, or a sanitizer's own allocator's; absent where the program is linked without it.
 extern "C" int mallctl(const char* name,
                        void* old,
                        std::size_t* length,
                        void* now,
                        std::size_t size) __attribute__((weak));
+extern "C" std::size_t __sanitizer_get_current_allocated_bytes() __attribute__((weak));
 
 namespace latchd::server {
 namespace {
@@ -28,6 +29,9 @@ namespace {
 // glibc's own figures must not be asked for where another allocator has taken its place: its heap
 // was never made, and two threads that ask for the first time end the process.
 std::uint64_t allocated_bytes() {
+    if (&__sanitizer_get_current_allocated_bytes != nullptr) {
+        return __sanitizer_get_current_allocated_bytes();
+    }
     if (mallctl == nullptr) return ::mallinfo2().uordblks;
     std::uint64_t epoch = 1;  // any: the figures are of the last time that this was written
     (void)mallctl("epoch", nullptr, nullptr, &epoch, sizeof epoch);

@@ -24,7 +24,7 @@ import table
 HERE = pathlib.Path(__file__).resolve().parent
 CASES = [case for path in sorted(HERE.glob("*.txt"))
          for case in table.parse(path.read_text("utf-8"), path.name)]
-SIDE_BY_SIDE = 12
+SIDE_BY_SIDE = max(1, int(12 // harness.SLOWNESS))
 REPLY_SECONDS = 8.0
 # How long a reply that is not expected is waited for.
 SILENCE_MS = 60
