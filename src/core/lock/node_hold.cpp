@@ -80,7 +80,7 @@ bool Node::Impl::is_foreign_here(const Task& task, const Lock& lock) const noexc
     return fleet_local_ && task.ticket && !task.had_token && !lock.record;
 }
 
-void Node::Impl::unlocked(Task& task, const Reply& reply) {
+void Node::Impl::unlocked(Task& task, const Reply& reply, Time sent) {
     Lock& lock = *task.lock;
     const Token& token = std::get<Release>(task.operation).token;
     std::int64_t value = 0;
@@ -117,11 +117,14 @@ void Node::Impl::unlocked(Task& task, const Reply& reply) {
                        task.client.str() + (value == 2 ? ", still held" : ""));
         }
         if (value == 1) add_gone_if_roamed(lock);
+        const bool is_last = lock.record->holds.size() == 1;
         forget_hold(lock, token);
-        if (value == 1)
+        // What is left may be of another node, and this one may not have heard of it: its claim is
+        // the newest now.
+        if (value == 2 && reply.record)
+            keep_record(lock, GrantRecord(*reply.record), sent);
+        else if (value == 1 || is_last)
             drop_record(lock);
-        else if (reply.record)
-            lock.record->version = reply.record->version;
     } else if (here && is_only_hold_gone(lock, reply)) {
         forget_hold(lock, token);
     } else if (here && gone) {

@@ -76,7 +76,7 @@ public:
     void on(ForceCommand&& command);
     void on(NodeMessage&& message);
     void on(ClientGone&& event);
-    void unlocked(Task& task, const Reply& reply);
+    void unlocked(Task& task, const Reply& reply, Time sent);
     [[nodiscard]] bool is_foreign_here(const Task& task, const Lock& lock) const noexcept;
     [[nodiscard]] bool needs_look(const Lock& lock) const noexcept;
     [[nodiscard]] bool looked(Task& task, Reply& reply);

@@ -175,7 +175,7 @@ void Node::Impl::on(StoreReplied&& event) {
         Reply& reply = event.reply.reply;
         switch (task->kind) {
             case Task::Kind::unlock:
-                unlocked(*task, reply);
+                unlocked(*task, reply, flight.sent);
                 break;
             case Task::Kind::renew:
                 if (task->after_look && looked(*task, reply)) return;

@@ -212,6 +212,35 @@ TEST(NodeClaims, a_hold_that_another_node_took_out_ends_no_other) {
     EXPECT_TRUE(claims.gone.empty());
 }
 
+// Fleet simulator, seed 120057: the hold that was given back stayed, under the newest version.
+TEST(NodeClaims, a_hold_given_back_leaves_those_that_it_had_not_heard_of) {
+    World world(2);
+    Member& a = world.at(0);
+    Member& b = world.at(1);
+    const auto one = granted(a.outcome(a.send(1, lock({.owner = "o"}))));
+    a.hears_messages = false;
+    const auto two = granted(b.outcome(b.send(1, lock({.owner = "o"}))));
+    EXPECT_EQ(got(a, a.send(1, unlock(one.token.str()))), "2");
+    const std::vector<core::Claims> all{a.hand_over(101), b.hand_over(101)};
+    const core::Claims merged = core::merge(all);
+    ASSERT_EQ(merged.records.size(), 1u);
+    ASSERT_EQ(merged.records[0].holds.size(), 1u);
+    EXPECT_EQ(merged.records[0].holds[0].token, two.token);
+}
+
+TEST(NodeClaims, what_is_left_of_a_hold_given_back_ends_with_its_own_holder) {
+    World world(2);
+    Member& a = world.at(0);
+    Member& b = world.at(1);
+    const auto one = granted(a.outcome(a.send(1, lock({.owner = "o"}))));
+    a.hears_messages = false;
+    const auto two = granted(b.outcome(b.send(1, lock({.owner = "o"}))));
+    EXPECT_EQ(got(a, a.send(1, unlock(one.token.str()))), "2");
+    EXPECT_EQ(got(b, b.send(1, unlock(two.token.str()))), "1");
+    const std::vector<core::Claims> all{a.hand_over(101), b.hand_over(101)};
+    EXPECT_TRUE(core::merge(all).records.empty()) << "it is over, whoever missed that";
+}
+
 TEST(NodeClaims, a_grant_that_came_back_from_another_node_is_gone_too) {
     World world(2);
     Member& a = world.at(0);
