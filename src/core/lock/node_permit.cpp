@@ -87,6 +87,8 @@ std::optional<Error> Node::Impl::overload(const Lock& lock, const LockCommand& c
                              " wait on this node already; the limit is limits.max_waiters"};
         }
     }
+    // It may have to wait for what is held, and that makes room when it ends.
+    if (lock.record && lock.record->is_leased(now_)) return std::nullopt;
     if (counts_.held + requests_.size() >= options_.locks_max + counts_.waiting) {
         return Error{ErrorWord::limit,
                      "journal: " + std::to_string(options_.locks_max) +

@@ -546,6 +546,19 @@ TEST(NodeLimits, nothing_is_sent_that_the_journal_has_no_room_for) {
     EXPECT_EQ(got(a, a.send(1, lock({.id = "3"}))), "granted");
 }
 
+TEST(NodeLimits, a_lock_that_is_held_needs_no_room) {
+    World world;
+    Member& a = world.at(0);
+    const auto one = granted(a.outcome(a.send(1, lock({.id = "1"}))));
+    a.feed(core::JournalRoom{0});
+    EXPECT_EQ(got(a, a.send(2, lock({.id = "1"}))), "nil");
+    const auto waits = a.send(2, lock({.wait_ms = 9'000, .id = "1"}));
+    EXPECT_EQ(got(a, waits), "pending");
+    EXPECT_EQ(got(a, a.send(1, unlock(one.token.str()))), "1");
+    a.feed(core::JournalRoom{1});
+    EXPECT_EQ(got(a, waits), "granted");
+}
+
 TEST(NodeLimits, names_max_locks_where_that_and_the_journal_are_full) {
     core::NodeOptions options;
     options.name = NodeName("a");
