@@ -58,7 +58,10 @@ protected:
 
 TEST_F(RedisReplicas, have_what_was_answered) {
     attach_replica();
-    TierRun a(server_, "a", wait_for_one);
+    TierRun a(server_, "a", [](auto& options) {
+        options.wait_replicas = 1;
+        options.operation_timeout = seconds(10);  // on a busy machine it is not answered without
+    });
     a.open();
     for (int i = 0; i < 50; ++i) {
         const auto wish = a.acquire(lock_number(i));

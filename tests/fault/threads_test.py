@@ -33,9 +33,9 @@ class EmbeddedLoops(FleetCase):
         crowd = self.crowd(24, locks=4)
         for _ in range(5 if FULL else 2):
             crowd.wait_for_grants(100)
-            self.node_.freeze()
+            self.pause(self.node_)
             self.some_time(0.5, 2.5)
-            self.node_.thaw()
+            self.resume(self.node_)
         self.judge()
 
     def test_killed_and_started_again_with_any_number_of_loops(self):
