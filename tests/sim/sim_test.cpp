@@ -17,7 +17,13 @@ namespace {
 using authority::Rule;
 
 bool is_full() { return std::getenv("LATCHD_TEST_FULL") != nullptr; }
-std::uint64_t seeds() { return is_full() ? 20'000 : 900; }
+// So many meet every fault in every phase; a sanitizer sees what it sees in fewer.
+constexpr std::uint64_t usual_seeds = 900;
+std::uint64_t seeds() {
+    if (is_full()) return 20'000;
+    const char* const fewer = std::getenv("LATCHD_TEST_SEEDS");
+    return fewer != nullptr ? std::strtoull(fewer, nullptr, 10) : usual_seeds;
+}
 std::uint64_t mutant_seeds() { return is_full() ? 5'000 : 1'000; }
 
 std::string report(const Result& result) {
@@ -57,7 +63,7 @@ TEST(Sim, keeps_every_promise_under_faults_and_meets_each_fault_in_each_phase) {
             for (std::size_t p = 0; p < phase_count; ++p) coverage[f][p] += result.coverage[f][p];
         }
     }
-    for (std::size_t f = 0; f < fault_count; ++f) {
+    for (std::size_t f = 0; f < fault_count && seeds() >= usual_seeds; ++f) {
         for (std::size_t p = 0; p < phase_count; ++p) {
             EXPECT_GT(coverage[f][p], 0u) << name_of(static_cast<Fault>(f)) << " never met "
                                           << name_of(static_cast<Phase>(p));
