@@ -215,19 +215,24 @@ TEST(NodeFault, a_restore_leaves_out_what_was_cancelled_and_keeps_the_rest) {
     EXPECT_EQ(restored.record->holds[0].request, RequestId("p"));
 }
 
+// What is told of an UNLOCK whose answer was lost with the connection, once that is back.
+std::string unlock_in_doubt(Member& a, const Token& token) {
+    a.link = Link::lose_answers;
+    const auto release = a.send(1, unlock(token.str()));
+    a.close("reset");
+    a.break_off();
+    a.link = Link::instant;
+    a.open();
+    return got(a, release);
+}
+
 // "Not held" was told of what this very UNLOCK had released.
 TEST(NodeFault, an_unlock_in_doubt_through_a_node_without_the_record_has_released) {
     World world(2);
     Member& a = world.at(0);
     Member& b = world.at(1);
     const auto grant = granted(b.outcome(b.send(1, lock())));
-    a.link = Link::lose_answers;
-    const auto release = a.send(1, unlock(grant.token.str()));
-    a.close("reset");
-    a.break_off();
-    a.link = Link::instant;
-    a.open();
-    EXPECT_EQ(got(a, release), "1");
+    EXPECT_EQ(unlock_in_doubt(a, grant.token), "1");
 }
 
 // Found by a newcomer: "released" was told of a lock that this node had given to somebody else.
@@ -237,13 +242,7 @@ TEST(NodeFault, an_unlock_in_doubt_of_what_is_another_s_by_now_has_not_released)
     const auto grant = granted(a.outcome(a.send(1, lock({.ttl_ms = 1'000}))));
     world.advance(seconds(2));
     granted(a.outcome(a.send(2, lock())));
-    a.link = Link::lose_answers;
-    const auto release = a.send(1, unlock(grant.token.str()));
-    a.close("reset");
-    a.break_off();
-    a.link = Link::instant;
-    a.open();
-    EXPECT_EQ(got(a, release), "-1");
+    EXPECT_EQ(unlock_in_doubt(a, grant.token), "-1");
 }
 
 // Its other holds were left to their lease, though their clients lived.
