@@ -316,6 +316,56 @@ void MysqlConformance::run(const std::vector<Strategy>& strategies, int steps) {
     }
 }
 
+// T-D01: of two locks, the pessimistic transaction finds and locks the row of the second alone.
+// Another node makes the first and waits for the second.
+TEST_F(MysqlConformance, a_row_is_made_while_no_other_is_locked) {
+    const LockKey first{ResourceName("r"), LockId("1")};
+    const LockKey second{ResourceName("r"), LockId("2")};
+    const core::Acquire former = acquire(second);
+    std::vector<Letter> letters;
+    carry_out(Strategy::upsert, {former}, letters);
+    carry_out(Strategy::upsert,
+              {core::Undo{second, former.request, former.attempt, former.node, {}}},
+              letters);
+    const auto wish = [this](const LockKey& key) {
+        core::Acquire wish;
+        wish.key = key;
+        wish.token = Token("token-" + std::to_string(++number_));
+        wish.attempt = {1, number_};
+        wish.node = NodeName("node-a");
+        wish.ttl = seconds(30);
+        return wish;
+    };
+    ConnectOptions patient = options();
+    patient.operation_timeout = seconds(20);
+    const auto waiter = connect(patient);
+    query(*waiter, "SET innodb_lock_wait_timeout=20");
+    Batch locking(Strategy::pessimistic, {wish(first), wish(second)}, stamps_);
+    locking.answered(query(*connections_[0], locking.text(guard_)));
+    Batch making(Strategy::upsert, {wish(first), wish(second)}, stamps_);
+    bool is_made = false;
+    waiter->query(making.text(guard_), [&](Answer&& answer) {
+        EXPECT_FALSE(answer.error) << describe(*answer.error);
+        making.answered(std::move(answer));
+        is_made = true;
+    });
+    while (value("SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS "
+                 "WHERE VARIABLE_NAME='INNODB_ROW_LOCK_CURRENT_WAITS'") != "1") {
+        ASSERT_FALSE(is_made) << "it did not wait for the row that is locked";
+    }
+    while (!locking.is_done()) {
+        Answer answer = query(*connections_[0], locking.text(guard_));
+        ASSERT_FALSE(answer.error) << describe(*answer.error);
+        locking.answered(std::move(answer));
+    }
+    ASSERT_TRUE(run_until([&] { return is_made; }));
+    ASSERT_TRUE(making.is_done());
+    EXPECT_EQ(locking.results()[0].reply.value().reply.status, core::Status::held);
+    EXPECT_EQ(locking.results()[1].reply.value().reply.status, core::Status::granted);
+    EXPECT_EQ(making.results()[0].reply.value().reply.status, core::Status::granted);
+    EXPECT_EQ(making.results()[1].reply.value().reply.status, core::Status::held);
+}
+
 TEST_F(MysqlConformance, upsert_answers_as_the_table_does) { run({Strategy::upsert}, 1'200); }
 
 TEST_F(MysqlConformance, optimistic_answers_as_the_table_does) {

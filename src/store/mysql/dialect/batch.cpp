@@ -60,13 +60,16 @@ std::vector<Batch::Item*> Batch::in(Phase phase) {
 }
 
 void Batch::go_on() {
+    const auto any = [this](Phase phase) {
+        return std::ranges::any_of(items_, [&](const Item& item) { return item.phase == phase; });
+    };
     for (const Phase phase : {Phase::plain, Phase::look, Phase::write}) {
-        if (std::ranges::any_of(items_, [&](const Item& item) { return item.phase == phase; })) {
+        if (any(phase)) {
             phase_ = phase;
             return;
         }
     }
-    phase_ = is_transaction_open_ ? Phase::commit : Phase::done;
+    phase_ = is_transaction_open_ ? Phase::commit : any(Phase::make) ? Phase::make : Phase::done;
 }
 
 // ---- what is sent ----------------------------------------------------------------------------
@@ -81,6 +84,7 @@ std::string Batch::text(const Guard& guard) {
         case Phase::look:
             return look_text(guard);
         case Phase::write:
+        case Phase::make:
             return write_text(guard);
         case Phase::commit:
         case Phase::done:
@@ -119,7 +123,7 @@ std::string Batch::look_text(const Guard& guard) {
 std::string Batch::write_text(const Guard& guard) {
     std::vector<RowWrite> writes;
     std::vector<LockKey> keys;
-    for (Item* const item : in(Phase::write)) {
+    for (Item* const item : in(phase_)) {
         item->stamp = stamps_.next();
         writes.push_back({&item->decision.next, item->stamp, window_of(guard, item->operation)});
         keys.push_back(item->key);
@@ -145,6 +149,7 @@ void Batch::answered(Answer&& answer) {
                 look_answered(answer);
                 break;
             case Phase::write:
+            case Phase::make:
                 write_answered(answer);
                 break;
             case Phase::commit:
@@ -211,7 +216,10 @@ void Batch::decide_item(Item& item, LockRow&& row, const GuardSeen& seen) {
     }
     item.decision = decide(seen.now, guard_.since, seen.floor, row, item.operation);
     if (item.decision.is_change) {
-        item.phase = Phase::write;
+        // What isn't there could not be locked. To make it, and wait for whoever else makes it, is
+        // for a transaction that holds no other row.
+        const bool is_there = !row.stamp.empty();
+        item.phase = is_transaction_open_ && !is_there ? Phase::make : Phase::write;
     } else {
         settle(item);
     }
@@ -231,7 +239,7 @@ void Batch::write_answered(const Answer& answer) {
     const Rows& rows = answer.sets.at(answer.sets.size() - 2);
     std::map<LockKey, std::string_view> stamps;
     for (std::size_t i = 0; i < rows.size(); ++i) stamps[read_key(rows, i)] = rows.text(i, 2);
-    for (Item* const item : in(Phase::write)) {
+    for (Item* const item : in(phase_)) {
         if (stamps[item->key] != item->stamp) {
             item->phase = Phase::look;
             continue;
@@ -252,7 +260,7 @@ void Batch::failed(const Answer& answer) {
     }
     const std::string text = describe(error);
     if (error.kind == ErrorClass::read_only) is_doubtful_ = true;
-    const bool is_sent = phase_ == Phase::plain || phase_ == Phase::write;
+    const bool is_sent = phase_ == Phase::plain || phase_ == Phase::write || phase_ == Phase::make;
     const bool is_commit = answer.sets.size() == commit_at_;
     if (error.kind == ErrorClass::unsent) {
         fail_all(core::Failure::unsent, text);

@@ -31,7 +31,8 @@ private:
 // answer means. No I/O. The strategies differ in the first query alone:
 //   upsert       one statement that changes the rows it can, and the rows as they are then
 //   optimistic   the rows as they are
-//   pessimistic  the same, locked, in a transaction that stays open
+//   pessimistic  the same, locked, in a transaction that stays open; rows that aren't there are
+//                made after it
 // What is left is decided by core::Table and written if the row's stamp is still the one that was
 // seen; if it isn't, the row is read again.
 class Batch {
@@ -60,7 +61,7 @@ public:
     [[nodiscard]] std::vector<Letter> take_letters() noexcept;
 
 private:
-    enum class Phase : std::uint8_t { plain, look, write, commit, done };
+    enum class Phase : std::uint8_t { plain, look, write, commit, make, done };
     struct Item {
         std::size_t index = 0;  // in results_
         LockKey key;
