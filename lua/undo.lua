@@ -7,6 +7,7 @@
 --       none): how long the attempt, should it come yet, is refused.
 -- Replies:
 --   { 'undone', now_ms, value }    the record as it is now, or as it was at its end
+--   { 'hold_removed', now_ms, value }    its hold is out, others are left: the record as it is now
 --   { 'nothing', now_ms }
 --   { 'STALE', ... }                 lib/guard.lua
 
@@ -34,5 +35,6 @@ local attempts = record.holds[index].attempts
 table.remove(attempts, place)
 if #attempts > 0 then return { 'undone', now_text, store(record) } end
 local is_free, left = take_out(record, value, index, ARGV[6])
-if is_free then offer(ARGV[6]) end
+if not is_free then return { 'hold_removed', now_text, left } end
+offer(ARGV[6])
 return { 'undone', now_text, left }

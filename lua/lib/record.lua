@@ -93,10 +93,11 @@ local function find_request(record, request)
 end
 
 -- Takes a hold out, the lock with its last. Returns whether the lock is free now, and the record
--- as it is now or as it was at its end.
+-- as it is now or as it was at its end. While the lease runs what is left becomes the sender's (T10).
 local function take_out(record, value, index, sender)
     if #record.holds > 1 then
         table.remove(record.holds, index)
+        if record.passed_ms < record.lease_ms then return false, store_as(record, sender) end
         return false, store(record)
     end
     call('DEL', lock)

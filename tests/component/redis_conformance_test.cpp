@@ -430,7 +430,8 @@ TEST_F(RedisConformance, past_the_retry_window_a_request_id_goes_over_to_the_new
     ASSERT_NO_FATAL_FAILURE(compare(core::Inspect{first.key}));
     EXPECT_EQ(seen_[core::Status::reentered], 1);
     EXPECT_EQ(seen_[core::Status::adopted], 2);
-    EXPECT_EQ(seen_[core::Status::undone], 2);
+    EXPECT_EQ(seen_[core::Status::hold_removed], 1);
+    EXPECT_EQ(seen_[core::Status::undone], 1);
 }
 
 TEST_F(RedisConformance, a_lease_and_a_delay_end_at_their_very_millisecond) {

@@ -73,6 +73,9 @@ TEST_F(RedisStoreScripts, the_node_of_the_record_is_told_what_others_do) {
     core::Release release = Make::release(wish);
     release.node = NodeName("node-b");
     EXPECT_EQ(status(release), Status::hold_removed);
+    renew = Make::renew(elsewhere);
+    renew.node = NodeName("node-a");
+    EXPECT_EQ(status(renew), Status::renewed);
     EXPECT_EQ(status(core::Force{settle_1001, NodeName("node-c"), std::nullopt}), Status::ended);
     wish = make.acquire();
     (void)reply(wish);
@@ -81,16 +84,18 @@ TEST_F(RedisStoreScripts, the_node_of_the_record_is_told_what_others_do) {
     EXPECT_EQ(status(release), Status::released);
 
     const std::vector<NodeMessage> all = messages();
-    ASSERT_EQ(all.size(), 4u);
+    ASSERT_EQ(all.size(), 5u);
     EXPECT_EQ(all[0].kind, NodeMessage::Kind::moved);
     EXPECT_FALSE(all[0].keep) << "a hold of its own takes nothing over";
     EXPECT_EQ(all[1].kind, NodeMessage::Kind::moved);
     EXPECT_TRUE(all[1].keep);
     EXPECT_EQ(all[1].hold, core::token_tail(wish_token)) << "never a whole token";
-    EXPECT_EQ(all[2].kind, NodeMessage::Kind::forced);
-    EXPECT_EQ(all[3].kind, NodeMessage::Kind::released);
-    EXPECT_EQ(all[3].key, settle_1001);
-    EXPECT_EQ(all[3].fence, make_fence(epoch, 2));
+    EXPECT_EQ(all[2].kind, NodeMessage::Kind::moved) << "what a hold was taken out of";
+    EXPECT_FALSE(all[2].keep);
+    EXPECT_EQ(all[3].kind, NodeMessage::Kind::forced);
+    EXPECT_EQ(all[4].kind, NodeMessage::Kind::released);
+    EXPECT_EQ(all[4].key, settle_1001);
+    EXPECT_EQ(all[4].fence, make_fence(epoch, 2));
 }
 
 TEST_F(RedisStoreScripts, all_nodes_are_told_of_a_cancel_with_any_bytes) {

@@ -119,18 +119,14 @@ void Node::Impl::unlocked(Task& task, const Reply& reply, Time sent) {
         if (value == 1) add_gone_if_roamed(lock);
         const bool is_last = lock.record->holds.size() == 1;
         forget_hold(lock, token);
-        // What is left may be of another node, and this one may not have heard of it: its claim is
-        // the newest now.
-        if (value == 2 && reply.record)
-            keep_record(lock, GrantRecord(*reply.record), sent);
-        else if (value == 1 || is_last)
-            drop_record(lock);
+        if (value == 1 || is_last) drop_record(lock);
     } else if (here && is_only_hold_gone(lock, reply)) {
         forget_hold(lock, token);
     } else if (here && gone) {
         lease_ended(
             lock, reply.status == Status::not_held ? "gone from the store" : "taken in the store");
     }
+    if (reply.status == Status::hold_removed) keep_rest(lock, reply, sent);
     lock.releasing = false;
     if (gone && value < 1 && is_foreign_here(task, lock)) {
         return fail(*task.ticket, ErrorWord::nostore, away_text(lock));
@@ -140,6 +136,16 @@ void Node::Impl::unlocked(Task& task, const Reply& reply, Time sent) {
     if (reply.status != Status::foreign_value) remember(*lock.key, token, value);
     if (task.ticket) answer(*task.ticket, Number{value});
     if (value == 1 || reply.status == Status::not_held) look_now(lock);
+}
+
+// Other holds are left of the grant, maybe of another node, and maybe this one has not heard of
+// them: what it knows is the newest now (T10). Else what was taken out would come back with the
+// record of a node that has not heard of that.
+void Node::Impl::keep_rest(Lock& lock, const Reply& reply, Time sent) {
+    if (!reply.record || reply.record->left <= Duration::zero()) return;
+    const Time keep_at = lock.record ? lock.keep_at : Time::max();
+    keep_record(lock, GrantRecord(*reply.record), sent);
+    lock.keep_at = std::min(lock.keep_at, keep_at);  // nothing was extended
 }
 
 // Another node took out this hold; the grant goes on under others, whose record this node has.
@@ -304,7 +310,7 @@ void Node::Impl::on(CancelCommand&& command) {
     start(task);
 }
 
-void Node::Impl::cancelled(Task& task, const Reply& reply) {
+void Node::Impl::cancelled(Task& task, const Reply& reply, Time sent) {
     Lock& lock = *task.lock;
     const RequestId& request = std::get<Cancel>(task.operation).request;
     const KeptHold* const hold = lock.record ? lock.record->find(request) : nullptr;
@@ -320,6 +326,7 @@ void Node::Impl::cancelled(Task& task, const Reply& reply) {
         forget_hold(lock, token);
         if (last) drop_record(lock);
     }
+    if (reply.status == Status::ended && !was_last) keep_rest(lock, reply, sent);
     look_now(lock);
     if (task.ticket) answer(*task.ticket, Number{ended ? 1 : 0});
 }

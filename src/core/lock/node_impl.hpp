@@ -81,7 +81,8 @@ public:
     [[nodiscard]] bool needs_look(const Lock& lock) const noexcept;
     [[nodiscard]] bool looked(Task& task, Reply& reply);
     void renewed(Task& task, Reply& reply, Time sent);
-    void cancelled(Task& task, const Reply& reply);
+    void cancelled(Task& task, const Reply& reply, Time sent);
+    void keep_rest(Lock& lock, const Reply& reply, Time sent);
     void forced(Task& task, const Reply& reply);
     [[nodiscard]] bool is_only_hold_gone(const Lock& lock, const Reply& reply) const noexcept;
     void ended_in_store(Lock& lock, const GrantRecord& ended);
@@ -96,7 +97,7 @@ public:
     void give_back_attempts(Lock& lock, const Parted& hold, Time try_until);
     void give_back_later(const Lock& lock, const Holder& holder);
     void give_back_parted(ClientId client);
-    void undone(const Task& task, const Reply& reply);
+    void undone(const Task& task, const Reply& reply, Time sent);
     [[nodiscard]] bool is_of_lock_here(const Attempt& attempt) const noexcept;
     void set_holder(Lock& lock, Holder holder);
     void stop_keeping(Lock& lock, Holder& holder);
@@ -142,11 +143,6 @@ public:
     [[nodiscard]] std::string away_text(const Lock& lock) const;
 
     // node_permit.cpp: what is taken on, and what may be sent now
-    enum class Allowed : std::uint8_t {
-        nothing,
-        joining,   // to adopt, to re-enter, to renew
-        granting,  // everything
-    };
     void on(PermitChanged&& event);
     void on(JournalRoom&& event);
     void on(UsesWanted&& event);

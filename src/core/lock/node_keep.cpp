@@ -266,7 +266,7 @@ void Node::Impl::give_back_parted(ClientId client) {
     }
 }
 
-void Node::Impl::undone(const Task& task, const Reply& reply) {
+void Node::Impl::undone(const Task& task, const Reply& reply, Time sent) {
     Lock& lock = *task.lock;
     const GrantRecord* const record = reply.record ? &*reply.record : nullptr;
     const bool has_ended =
@@ -275,6 +275,7 @@ void Node::Impl::undone(const Task& task, const Reply& reply) {
         record->holds.front().attempts.front() == std::get<Undo>(task.operation).attempt;
     // A node that had it once, this one too, may hand it over yet.
     if (has_ended && record->version > 1) ended_in_store(lock, *record);
+    if (reply.status == Status::hold_removed) keep_rest(lock, reply, sent);
     look_now(lock);  // it may be free
 }
 

@@ -219,6 +219,13 @@ struct Task : Timer {
     ClientName client;
 };
 
+// What this node may send now of a lock.
+enum class Allowed : std::uint8_t {
+    nothing,
+    joining,   // to adopt, to re-enter, to renew
+    granting,  // everything
+};
+
 // A hold of ONCLOSE RELEASE that another node renews now: what a connection of this node got.
 struct Parted {
     LockKey key;

@@ -169,7 +169,7 @@ bool Node::Impl::is_covered(const ResourceName& resource, Duration ttl_high) {
 }
 
 // Rule 1. `ttl_high`: lease and delay together.
-Node::Impl::Allowed Node::Impl::allowed(const LockKey& key, Duration ttl_high) {
+Allowed Node::Impl::allowed(const LockKey& key, Duration ttl_high) {
     const ResourceSettings* const settings = registry_.find(key.resource.view());
     const bool strict = settings != nullptr && settings->safety == Safety::strict;
     const auto by_permit = [&] {
@@ -186,7 +186,7 @@ Node::Impl::Allowed Node::Impl::allowed(const LockKey& key, Duration ttl_high) {
     return is_degraded(settings) ? std::min(most, Allowed::joining) : most;
 }
 
-Node::Impl::Allowed Node::Impl::allowed(const Request& request) {
+Allowed Node::Impl::allowed(const Request& request) {
     const LockCommand& command = request.command;
     if (is_away(*request.lock)) return Allowed::nothing;
     const Duration ttl_high = *command.ttl + command.delay.value_or(Duration::zero());

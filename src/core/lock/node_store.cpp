@@ -185,12 +185,12 @@ void Node::Impl::on(StoreReplied&& event) {
                 kept(*task, reply, flight.sent);
                 break;
             case Task::Kind::undo:
-                undone(*task, reply);
+                undone(*task, reply, flight.sent);
                 break;
             case Task::Kind::step_out:
                 break;
             case Task::Kind::cancel:
-                cancelled(*task, reply);
+                cancelled(*task, reply, flight.sent);
                 break;
             case Task::Kind::force:
                 forced(*task, reply);

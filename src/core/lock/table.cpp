@@ -163,6 +163,7 @@ Reply Table::Impl::take_out(Time now,
                             const NodeName& sender) {
     if (record.holds.size() > 1) {
         record.erase(hold);
+        if (record.is_leased(now)) pass_to(key, record, sender);
         changed(key, record);
         return told(Status::hold_removed, key, record, now);
     }
@@ -228,7 +229,8 @@ Reply Table::Impl::undo(Time now, const Undo& wish) {
     Reply reply;
     if (hold->attempts.size() == 1) {
         reply = take_out(now, wish.key, *record, *hold, wish.node);
-        if (reply.status == Status::released) offer(now, wish.key, wish.node);
+        if (reply.status == Status::hold_removed) return reply;
+        offer(now, wish.key, wish.node);
     } else {
         hold->attempts.erase(std::ranges::find(hold->attempts, wish.attempt));
         changed(wish.key, *record);

@@ -203,6 +203,7 @@ TEST(NodeClaims, a_hold_that_another_node_took_out_ends_no_other) {
     Member& b = world.at(1);
     const auto one = granted(a.outcome(a.send(1, lock({.owner = "o"}))));
     const auto two = granted(a.outcome(a.send(2, lock({.owner = "o"}))));
+    a.hears_messages = false;
     EXPECT_EQ(got(b, b.send(1, unlock(one.token.str()))), "2");
     EXPECT_EQ(got(a, a.send(1, renew(one.token.str()))), "-1");
     const core::Claims claims = a.hand_over(101);
@@ -239,6 +240,110 @@ TEST(NodeClaims, what_is_left_of_a_hold_given_back_ends_with_its_own_holder) {
     EXPECT_EQ(got(b, b.send(1, unlock(two.token.str()))), "1");
     const std::vector<core::Claims> all{a.hand_over(101), b.hand_over(101)};
     EXPECT_TRUE(core::merge(all).records.empty()) << "it is over, whoever missed that";
+}
+
+// A store that was replaced, with what all nodes hand over.
+void change_store(World& world) {
+    std::vector<core::Claims> all;
+    for (const auto& member : world.members) all.push_back(member->hand_over(101));
+    world.load(101, core::merge(all));
+    for (const auto& member : world.members) member->open_carried();
+}
+
+// Only the store knew that the hold was out. In the next one it was back: UNLOCK of the other was
+// answered 2, and nobody could have the lock, until its lease ended.
+TEST(NodeClaims, a_hold_that_another_node_took_out_does_not_come_back) {
+    for (const bool hears : {true, false}) {
+        World world(2);
+        Member& a = world.at(0);
+        Member& b = world.at(1);
+        const auto one = granted(a.outcome(a.send(1, lock({.owner = "o"}))));
+        const auto two = granted(a.outcome(a.send(2, lock({.owner = "o"}))));
+        a.hears_messages = hears;
+        EXPECT_EQ(got(b, b.send(1, unlock(one.token.str()))), "2");
+        change_store(world);
+        EXPECT_EQ(got(a, a.send(2, unlock(two.token.str()))), "1");
+        EXPECT_EQ(got(a, a.send(3, lock({.owner = "p"}))), "granted");
+    }
+}
+
+// docs/promises.md: the answer is of what its node knows, and the lock is free all the same.
+TEST(NodeClaims, an_unlock_that_is_answered_while_an_epoch_settles_frees_what_only_it_held) {
+    World world(2);
+    Member& a = world.at(0);
+    Member& b = world.at(1);
+    const auto one = granted(a.outcome(a.send(1, lock({.owner = "o"}))));
+    const auto two = granted(a.outcome(a.send(2, lock({.owner = "o"}))));
+    a.hears_messages = false;
+    EXPECT_EQ(got(b, b.send(1, unlock(one.token.str()))), "2");
+    const std::vector<core::Claims> all{a.hand_over(101), b.hand_over(101)};
+    EXPECT_EQ(got(a, a.send(2, unlock(two.token.str()))), "2");
+    world.load(101, core::merge(all));
+    a.open_carried();
+    EXPECT_EQ(world.table.size(), 0u);
+}
+
+TEST(NodeClaims, a_hold_that_its_node_gave_back_after_the_lock_had_moved_does_not_come_back) {
+    World world(2);
+    Member& a = world.at(0);
+    Member& b = world.at(1);
+    const auto one = granted(a.outcome(a.send(1, lock({.owner = "o", .keep = true}))));
+    const auto two = granted(b.outcome(b.send(2, lock({.owner = "o"}))));
+    world.advance(milliseconds(1));
+    EXPECT_EQ(b.node.counts().held, 0u) << "it is renewed by the first, and known there whole";
+    EXPECT_EQ(got(b, b.send(2, unlock(two.token.str()))), "2");
+    change_store(world);
+    EXPECT_EQ(got(a, a.send(1, unlock(one.token.str()))), "1");
+    EXPECT_EQ(got(a, a.send(3, lock({.owner = "p"}))), "granted");
+}
+
+TEST(NodeClaims, a_hold_that_its_node_undid_after_the_lock_had_moved_does_not_come_back) {
+    World world(2);
+    Member& a = world.at(0);
+    Member& b = world.at(1);
+    const auto one = granted(a.outcome(a.send(1, lock({.owner = "o", .keep = true}))));
+    b.link = Link::lose_answers;
+    b.send(2, lock({.owner = "o"}));
+    world.advance(milliseconds(1));
+    b.feed(core::ClientGone{ClientId{2}});
+    b.close("reset");
+    b.break_off();
+    b.link = Link::instant;
+    b.open();
+    EXPECT_EQ(b.sent<core::Undo>(), 1u);
+    change_store(world);
+    EXPECT_EQ(got(a, a.send(1, unlock(one.token.str()))), "1");
+    EXPECT_EQ(got(a, a.send(3, lock({.owner = "p"}))), "granted");
+}
+
+TEST(NodeClaims, a_hold_that_another_node_cancelled_does_not_come_back) {
+    World world(2);
+    Member& a = world.at(0);
+    Member& b = world.at(1);
+    granted(a.outcome(a.send(1, lock({.owner = "o", .req = "q"}))));
+    const auto two = granted(a.outcome(a.send(1, lock({.owner = "o"}))));
+    core::CancelCommand cancel;
+    cancel.key = key();
+    cancel.request = RequestId("q");
+    EXPECT_EQ(got(b, b.send(1, cancel)), "1");
+    EXPECT_EQ(b.node.counts().held, 1u) << "what is left is this node's now";
+    change_store(world);
+    EXPECT_EQ(got(a, a.send(1, unlock(two.token.str()))), "1");
+    EXPECT_EQ(got(a, a.send(3, lock({.owner = "p"}))), "granted");
+}
+
+// Whoever took the other hold out hears of the end, and does not answer for the lock any more.
+TEST(NodeClaims, what_is_left_of_a_grant_ends_at_the_node_that_took_a_hold_out) {
+    World world(2);
+    Member& a = world.at(0);
+    Member& b = world.at(1);
+    const auto one = granted(a.outcome(a.send(1, lock({.owner = "o"}))));
+    const auto two = granted(a.outcome(a.send(2, lock({.owner = "o"}))));
+    EXPECT_EQ(got(b, b.send(1, unlock(one.token.str()))), "2");
+    EXPECT_EQ(b.node.counts().held, 1u);
+    EXPECT_EQ(got(a, a.send(2, unlock(two.token.str()))), "1");
+    EXPECT_EQ(b.node.counts().held, 0u);
+    EXPECT_EQ(got(b, b.send(3, lock({.owner = "p"}))), "granted");
 }
 
 TEST(NodeClaims, a_grant_that_came_back_from_another_node_is_gone_too) {

@@ -419,6 +419,22 @@ TEST(NodeKeep, tries_again_within_the_lease) {
     EXPECT_TRUE(a.happened.empty() || a.happened.back().kind != core::Happened::Kind::lost);
 }
 
+// Each UNLOCK of another hold put the next renewal off as if it had extended the lease.
+TEST(NodeKeep, is_renewed_in_time_though_other_holds_are_given_back) {
+    World world;
+    Member& a = world.at(0);
+    const LockWords words{.ttl_ms = 9'000, .owner = "o"};
+    granted(a.outcome(a.send(1, lock({.ttl_ms = 9'000, .owner = "o", .keep = true}))));
+    std::vector<core::Granted> others;
+    for (int i = 0; i < 4; ++i) others.push_back(granted(a.outcome(a.send(2, lock(words)))));
+    for (const core::Granted& other : others) {
+        world.advance(milliseconds(2'900));
+        EXPECT_EQ(got(a, a.send(2, unlock(other.token.str()))), "2");
+    }
+    EXPECT_EQ(a.node.counts().held, 1u);
+    EXPECT_TRUE(a.happened.empty());
+}
+
 TEST(NodeKeep, is_taken_over_by_another_connection) {
     World world(2);
     Member& a = world.at(0);

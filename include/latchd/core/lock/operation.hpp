@@ -125,7 +125,7 @@ enum class Status : std::uint8_t {
     cancelled,  // Acquire: this request id was cancelled, or this attempt undone
     holds_full,     // Acquire, Renew: holds_per_lock_max or attempts_per_hold_max reached
     released,       // Release: the lock is free now
-    hold_removed,   // Release: one hold fewer, still held
+    hold_removed,   // Release, Undo: one hold fewer, still held
     renewed,        // Renew
     renew_limit,    // Renew: renew_max reached; the lease stays
     not_held,       // Release, Renew, Inspect: nobody holds it (expired, or never was)

@@ -56,7 +56,8 @@ struct NodeQueue {
 //     `stands` joins the token's hold first, as in T3; with no room for it: holds_full.
 //  T9 Undo takes out its attempt and no other, whichever hold has it, the hold with its last
 //     attempt; Cancel acts on the hold of the request id and bars it; Force on the grant.
-// T10 Each change raises version by one. Acquire and Renew make the sender the record's node.
+// T10 Each change raises version by one. Acquire, Renew, and what takes out one of several holds
+//     while the lease runs make the sender the record's node: its answer has the newest record.
 //     Another node than the sender that the record named is told: released, forced, or moved.
 // T11 Restore of a live record: free -> granted under its token with the next fence (keep_fence:
 //     its own, and the counter goes no lower); held under one of its tokens -> as it is; held with
