@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The end of a node, in this order: no new connections; the core is told to drain (waiters are
-// answered, KEEP locks renewed once more, ONCLOSE ones released); when it has done so, or after
-// drain_max, no session runs a further command and each is closed when its replies have left; when
-// the last is gone, or after flush_max, a fleet's node hands what it still holds to the arbiter,
-// for leave_max; then the process may end. All three bounds are there because neither a dead store
-// nor a client that doesn't read may keep a service from stopping.
+// answered, KEEP locks renewed once more); when it has done so, or after drain_max, no session runs
+// a further command and each is closed when its replies have left, which releases ONCLOSE locks;
+// when the last is gone and these are released, or after flush_max, a fleet's node hands what it
+// still holds to the arbiter, for leave_max; then the process may end. All three bounds are there
+// because neither a dead store nor a client that doesn't read may keep a service from stopping.
 
 #include "accepted.hpp"
 #include "crew_member.hpp"
@@ -187,6 +187,12 @@ private:
         shell_.end_turn();
     }
 
+    // The clients are gone, and what they gave back by that is under way.
+    void await_releases() {
+        if (leaving_ || std::exchange(releasing_, true)) return;
+        shell_.deliver(core::DrainStarted{});
+    }
+
     // What the node still holds goes to the fleet before the node is silent.
     void leave() {
         if (std::exchange(leaving_, true)) return;
@@ -290,11 +296,15 @@ private:
     void drained() override {
         drained_ = true;
         // After the answers of this step.
-        if (finishing_) boost::asio::post(context_, [this] { close_sessions(); });
+        if (releasing_) {
+            boost::asio::post(context_, [this] { leave(); });
+        } else if (finishing_) {
+            boost::asio::post(context_, [this] { close_sessions(); });
+        }
     }
     void turn_ended() override {
         sessions_.flush_turn();
-        if (closing_ && sessions_.size() == 0) leave();
+        if (closing_ && sessions_.size() == 0) await_releases();
     }
 
     boost::asio::io_context& context_;
@@ -320,6 +330,7 @@ private:
     bool drained_ = false;
     bool finishing_ = false;
     bool closing_ = false;
+    bool releasing_ = false;
     bool leaving_ = false;
     bool ended_ = false;
 };

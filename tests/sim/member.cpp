@@ -89,6 +89,7 @@ struct Member::Process {
     std::deque<std::variant<core::Event, authority::FleetEvent>> events;
     bool is_stepping = false;
     bool flushes = false;
+    bool is_closed = false;
 
     // What the node was told last.
     bool is_open = false;
@@ -115,6 +116,7 @@ Time Member::now() const {
 core::Node& Member::node() noexcept { return process_->node; }
 authority::Fleet& Member::fleet() noexcept { return process_->fleet; }
 bool Member::is_open() const noexcept { return process_ && process_->is_open; }
+bool Member::is_closed() const noexcept { return process_ && process_->is_closed; }
 Epoch Member::epoch() const noexcept { return process_ ? process_->epoch : 0; }
 bool Member::is_confirmed() const noexcept { return process_ && process_->is_confirmed; }
 bool Member::is_local() const noexcept { return process_ && process_->is_local; }
@@ -255,10 +257,7 @@ void Member::leave() {
     if (!is_alive() || is_leaving_) return;
     is_leaving_ = true;
     world_.note(nullptr, index_, [&] { return label() + " is asked to leave"; });
-    enter([this] {
-        world_.oracle.node_leaves(*this);
-        feed(core::DrainStarted{});
-    });
+    enter([this] { feed(core::DrainStarted{}); });
 }
 
 void Member::command(authority::Command command) {
@@ -393,8 +392,14 @@ void Member::carry_out(core::Action& action) {
         process_->events.emplace_back(
             authority::FleetEvent{authority::StrictWanted{asked->resource, asked->ttl_high}});
     } else if (std::holds_alternative<core::Drained>(action)) {
-        // What it keeps goes to the arbiter.
-        if (is_leaving_) process_->events.emplace_back(core::Event{core::ClaimsWanted{0}});
+        if (!is_leaving_) return;
+        if (!std::exchange(process_->is_closed, true)) {
+            world_.node_closes(*this);
+            process_->events.emplace_back(core::Event{core::DrainStarted{}});
+        } else {
+            // What it keeps goes to the arbiter.
+            process_->events.emplace_back(core::Event{core::ClaimsWanted{0}});
+        }
     }
 }
 

@@ -58,6 +58,7 @@ public:
     [[nodiscard]] bool is_alive() const noexcept { return process_ != nullptr; }
     [[nodiscard]] bool is_paused() const noexcept { return is_paused_; }
     [[nodiscard]] bool is_leaving() const noexcept { return is_leaving_; }
+    [[nodiscard]] bool is_closed() const noexcept;  // to clients, as it leaves
     [[nodiscard]] Time resumed_at() const noexcept { return resumed_at_; }
     [[nodiscard]] Time now() const;
     [[nodiscard]] const HostClock& clock() const noexcept { return clock_; }

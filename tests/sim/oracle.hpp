@@ -118,7 +118,6 @@ public:
     // At the nodes.
     void journal_put(Member& member, const core::GrantRecord& record);
     void happened(Member& member, const core::Happened& event);
-    void node_leaves(Member& member);
     void node_killed(Member& member, bool with_journal);
     void judged(Member& member);
     void known(Member& member, const authority::Known& before, const authority::Known& after);

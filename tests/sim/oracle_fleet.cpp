@@ -246,15 +246,6 @@ bool Oracle::has_reason(Member& by,
 
 // ---- nodes -----------------------------------------------------------------------------------
 
-// It releases what ONCLOSE RELEASE was said of.
-void Oracle::node_leaves(Member& member) {
-    for (auto& [token, belief] : beliefs_) {
-        const bool is_here = std::ranges::any_of(
-            belief.releasers, [&](ClientId client) { return world_.is_connected(client, member); });
-        if (is_here) let_go(token);
-    }
-}
-
 void Oracle::node_killed(Member& member, bool) {
     killed_[member.index()] = now();
     unsettled_at_ = now();

@@ -131,7 +131,7 @@ Duration World::way_to_client() {
 
 std::optional<ClientId> World::connect(std::size_t actor, std::size_t node) {
     Member& to = member(node);
-    if (!to.is_alive()) return std::nullopt;
+    if (!to.is_alive() || to.is_closed()) return std::nullopt;
     const ClientId client{++clients_};
     sessions_[client] = Session{actor, node, to.incarnation(), true, true, now()};
     return client;
@@ -167,6 +167,7 @@ void World::arrive(std::uint64_t number) {
         const auto found = exchanges.find(number);
         if (found == exchanges.end()) return;
         Exchange& exchange = found->second;
+        if (was_closed(exchange)) return;  // by the node, which leaves
         exchange.arrived = now();
         exchange.arrived_local = to.now();
         oracle.arrived(exchange);
@@ -254,8 +255,7 @@ void World::close(ClientId client, Duration unnoticed) {
         Member& to = member(closed.node);
         if (!to.is_alive() || to.incarnation() != closed.incarnation) return;
         to.enter([this, &to, client] {
-            sessions_.at(client).is_known = false;
-            client_gone(to, client);
+            if (std::exchange(sessions_.at(client).is_known, false)) client_gone(to, client);
         });
     });
 }
@@ -293,6 +293,18 @@ bool World::was_closed(const Exchange& exchange) const {
     return it == sessions_.end() || !it->second.is_known;
 }
 
+// It closes its clients' connections: to it they are gone at once.
+void World::node_closes(Member& leaver) {
+    node_gone(leaver.index());
+    for (auto& [client, session] : sessions_) {
+        if (session.node != leaver.index() || session.incarnation != leaver.incarnation() ||
+            !std::exchange(session.is_known, false)) {
+            continue;
+        }
+        client_gone(leaver, client);
+    }
+}
+
 // Its clients see their connections end.
 void World::node_gone(std::size_t node) {
     std::vector<ClientId> ended;
@@ -310,7 +322,8 @@ void World::node_gone(std::size_t node) {
             for (auto& [number, exchange] : exchanges) {
                 if (exchange.ticket.client != client || exchange.is_over) continue;
                 exchange.is_over = true;
-                exchange.is_answered = true;  // nobody is left to answer it
+                // Nobody is left to answer it; or only for nothing, by a node that leaves.
+                exchange.is_answered |= member_of(exchange.incarnation) == nullptr;
                 const Exchange failed = exchange;
                 actors_[actor]->failed(failed);
             }

@@ -125,6 +125,7 @@ public:
     [[nodiscard]] bool is_connected(ClientId client, const Member& member) const;
     [[nodiscard]] bool was_closed(const Exchange& exchange) const;
     void node_gone(std::size_t node);
+    void node_closes(Member& leaver);
     void start_later(std::size_t node, Duration delay);
     void left_later(std::size_t node);
 

@@ -247,10 +247,11 @@ void Node::Impl::on(MessagesResumed&&) {
 }
 
 void Node::Impl::on(DrainStarted&&) {
-    if (draining_) return;
-    draining_ = true;
+    if (draining_ && !drained_) return;
+    drained_ = false;
     drain_by_ = now_ + options_.answer_max;
     deadlines_.arm(drain_timer_, drain_by_);
+    if (std::exchange(draining_, true)) return;
     std::vector<Request*> waiting;
     for (Request& request : requests_) waiting.push_back(&request);
     for (Request* const request : waiting) {
@@ -274,18 +275,10 @@ void Node::Impl::on(DrainStarted&&) {
     for (auto& [key, lock] : locks_) {
         if (lock.record && is_kept(lock) && !lock.releasing) kept_locks.push_back(&lock);
     }
+    // ONCLOSE RELEASE waits for the end of the connection: until then its client relies on it.
     for (Lock* const lock : kept_locks) {
-        std::vector<Token> to_release;
-        for (const Holder& holder : lock->holders) {
-            if (holder.keep && holder.release_on_close) to_release.push_back(holder.token);
-        }
-        for (const Token& token : to_release) give_back(*lock, token, drain_by_);
-        if (lock->record && is_kept(*lock) && !lock->renewing) renew_kept(*lock);
+        if (!lock->renewing) renew_kept(*lock);
     }
-    std::vector<ClientId> parted;
-    for (const auto& [client, holds] : parted_) parted.push_back(client);
-    std::ranges::sort(parted);
-    for (const ClientId client : parted) give_back_parted(client);
 }
 
 void Node::Impl::check_drained() {

@@ -215,7 +215,7 @@ TEST(NodeSim, onclose_release_through_two_nodes_ends_with_the_last_of_both_conne
     }
 }
 
-TEST(NodeSim, onclose_release_of_what_another_node_renews_is_given_back_by_a_drain) {
+TEST(NodeSim, onclose_release_of_what_another_node_renewed_is_given_back_after_a_drain) {
     World world(2);
     Member& a = world.at(0);
     Member& b = world.at(1);
@@ -225,6 +225,8 @@ TEST(NodeSim, onclose_release_of_what_another_node_renews_is_given_back_by_a_dra
     b.feed(core::ClientGone{ClientId{2}});
     a.feed(core::DrainStarted{});
     EXPECT_TRUE(a.drained);
+    EXPECT_EQ(world.table.size(), 1u);
+    a.feed(core::ClientGone{ClientId{1}});
     EXPECT_EQ(world.table.size(), 0u);
 }
 

@@ -282,11 +282,10 @@ TEST(NodeStore, a_grant_whose_own_lease_is_over_within_the_millisecond_is_not_to
     EXPECT_EQ(granted(a.outcome(just)).left, milliseconds(1));
 }
 
-TEST(NodeDrain, tells_waiters_renews_keep_and_releases_onclose) {
+TEST(NodeDrain, tells_waiters_and_renews_keep) {
     World world;
     Member& a = world.at(0);
     granted(a.outcome(a.send(1, lock({.ttl_ms = 9'000, .keep = true}))));
-    granted(a.outcome(a.send(1, lock({.keep = true, .onclose = true, .id = "2"}))));
     const auto waiter = a.send(2, lock({.wait_ms = 9'000}));
     world.advance(seconds(2));
     a.feed(core::DrainStarted{});
@@ -295,6 +294,26 @@ TEST(NodeDrain, tells_waiters_renews_keep_and_releases_onclose) {
     EXPECT_TRUE(a.drained);
     EXPECT_EQ(world.table.size(), 1u);
     EXPECT_EQ(world.table.apply(world.now, core::Inspect{key()}).reply.record->left, seconds(9));
+}
+
+// Fleet simulator, seed 116329: it was released under a client that had its connection yet.
+TEST(NodeDrain, releases_onclose_when_its_connection_ends_and_no_sooner) {
+    World world;
+    Member& a = world.at(0);
+    granted(a.outcome(a.send(1, lock({.ttl_ms = 9'000, .keep = true, .onclose = true}))));
+    world.advance(seconds(2));
+    a.feed(core::DrainStarted{});
+    EXPECT_TRUE(a.drained);
+    world.advance(seconds(20));
+    EXPECT_EQ(world.table.size(), 1u) << "its client relies on it";
+    a.drained = false;
+    a.link = Link::frozen;
+    a.feed(core::ClientGone{ClientId{1}});
+    a.feed(core::DrainStarted{});
+    EXPECT_FALSE(a.drained) << "the release is under way";
+    a.thaw();
+    EXPECT_TRUE(a.drained);
+    EXPECT_EQ(world.table.size(), 0u);
 }
 
 TEST(NodeDrain, ends_on_time_with_a_store_that_does_not_answer) {

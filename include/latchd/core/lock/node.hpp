@@ -108,7 +108,8 @@ struct Restarted {
 struct JournalRoom {
     std::size_t records = 0;
 };
-// SIGTERM: waiters are told, KEEP locks renewed once more, ONCLOSE RELEASE ones released.
+// SIGTERM: waiters are told, KEEP locks renewed once more; Drained comes within answer_max. Again
+// after that, when the clients are gone: Drained comes when what they gave back is done, too.
 struct DrainStarted {};
 struct TimePassed {};  // a deadline of next_deadline() may be due
 
