@@ -529,7 +529,12 @@ void Member::submit(core::OperationId id, core::Operation&& operation) {
 }
 
 void Member::serve_locally(core::OperationId id, const core::Operation& operation) {
-    core::OperationReply reply = process_->local.apply(now(), operation);
+    core::Table& table = process_->local;
+    core::OperationReply reply = table.apply(now(), operation);
+    if (const LockKey* const key = key_of(operation)) {
+        const auto seen = table.apply(now(), core::Inspect{*key}).reply.record;
+        local_truth_.observe(world_.now(), clock_, *key, seen ? &*seen : nullptr);
+    }
     local_floor_ = std::max(local_floor_, process_->local.counter());
     (void)process_->local.take_told();
     process_->events.emplace_back(core::Event{core::StoreReplied{id, std::move(reply)}});

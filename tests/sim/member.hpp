@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tier.hpp"
+#include "truth.hpp"
 
 #include <latchd/core/lock/table.hpp>
 
@@ -74,6 +75,8 @@ public:
     [[nodiscard]] bool is_confirmed() const noexcept;
     [[nodiscard]] bool is_local() const noexcept;
     [[nodiscard]] std::uint64_t serving_run() const noexcept;
+    // Of the host's own table.
+    [[nodiscard]] const Truth& local_truth() const noexcept { return local_truth_; }
     [[nodiscard]] bool has(Phase phase) noexcept;
 
 private:
@@ -110,6 +113,7 @@ private:
     std::optional<std::uint64_t> former_;
     bool has_journal_ = false;
     std::uint32_t local_floor_ = 0;
+    Truth local_truth_;
     std::optional<Duration> arbiter_clock_;
     std::optional<authority::FleetRecord> kept_record_;
 

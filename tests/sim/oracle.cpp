@@ -145,6 +145,9 @@ bool Oracle::may_refuse(const Exchange& exchange) const {
     for (const auto& [number, truth] : world_.truths) {
         if (truth.was_busy(lock.key, from, now())) return true;
     }
+    // A grant of the host's own table is known to its node alone, also while no store is open.
+    const Truth& local = world_.member(exchange.node).local_truth();
+    if (local.was_busy(lock.key, from, now())) return true;
     for (const auto& [token, belief] : beliefs_) {
         if (belief.key == lock.key && belief.told_end >= from) return true;
     }
@@ -212,10 +215,12 @@ bool Oracle::was_held(const Token& token, Moment from) const {
     });
 }
 
-// Only where the node serves what is open, and nothing has changed lately.
+// Only where the node serves what is open, from that very process (a replica that was just promoted
+// has a copy of it, with what was released since), and nothing has changed lately.
 bool Oracle::was_held_throughout(Member& member, const Token& token, Moment from) const {
     Vault* const vault = world_.open_vault();
     if (vault == nullptr || !member.is_open() || member.epoch() != vault->epoch()) return false;
+    if (member.serving_run() != world_.server(vault->site()).run()) return false;
     if (member.is_local() || now() - unsettled_at_ < seconds(6)) return false;
     // What is told ends before what the store has, by the margin and by a slow answer.
     return vault->truth().was_held_throughout(token, from, now() + milliseconds(1300));
