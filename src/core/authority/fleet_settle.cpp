@@ -250,8 +250,9 @@ void Fleet::Impl::fetched(ArbiterReply& reply, Time sent, Time received) {
 }
 
 // Of what is left, that goes which has certainly passed since it was handed over. The arbiter dates
-// by its own clock: that counts as far as this node has watched it. Of a leaver it counts whole:
-// its locks must not come back long after they ended, under a fence that later ones have passed.
+// by its own clock: that counts as far as this node has watched it. Of a leaver it counts whole,
+// unless that clock was just ahead of what it can be: its locks must not come back long after they
+// ended, under a fence that later ones have passed; nor end by a step.
 void Fleet::Impl::gather(std::vector<HandedOver>&& all, StoreMs shown, Time sent, Time received) {
     const Time middle = sent + (received - sent) / 2;
     const auto expected = arbiter_clock_.expected(middle);
@@ -263,9 +264,10 @@ void Fleet::Impl::gather(std::vector<HandedOver>&& all, StoreMs shown, Time sent
     for (HandedOver& given : all) {
         Duration passed{};
         if (is_sure) {
-            const bool is_leaver = given.epoch == 0;
+            const bool is_dated = given.epoch == 0 && !doubt_.is_unsure(now());
             const Duration watched = now() - *arbiter_steady_since_;
-            passed = is_leaver ? given.age : std::min(given.age, watched);
+            passed = is_dated ? given.age : std::min(given.age, watched);
+            if (given.epoch == 0 && !is_dated) opening_.unsure.push_back(given.from);
             passed = std::max(passed - passed / 256 - clock_doubt, Duration::zero());
         }
         age(given.claims, passed);

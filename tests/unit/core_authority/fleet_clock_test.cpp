@@ -70,6 +70,28 @@ TEST_F(FleetClock, who_saw_no_step_says_that_the_others_stood_still) {
     EXPECT_EQ(refenced(), 3u);
 }
 
+// Simulator, seed 1762: one was slow to acknowledge, and by then the opener believed the arbiter's
+// clock again, which had passed the ends of these locks in one step. The lock is held, and nobody
+// else hands it over.
+TEST_F(FleetClock, a_step_of_the_arbiter_s_ends_no_lock_of_a_leaver) {
+    FakeNode& leaver = world.node(2);
+    world.tell(leaver, LeaveWanted{leaver.claims});
+    world.run(milliseconds(100));
+    ASSERT_TRUE(leaver.is_handed_over);
+    leaver.is_alive = false;
+    world.arbiter_ahead = world.sql().clock_ahead = seconds(25);
+    ASSERT_TRUE(world.run_until([&] { return world.record().epoch > first; }, seconds(4)));
+    world.node(1).is_paused = true;
+    world.run(milliseconds(700));
+    ASSERT_EQ(world.record().placement.state, RecordState::settling);
+    world.node(1).is_paused = false;
+    ASSERT_TRUE(world.all_serve("redis", seconds(4)));
+    const auto& loaded = world.cache().loaded.records;
+    ASSERT_EQ(loaded.size(), 3u);
+    EXPECT_EQ(loaded[2].key.id, LockId("3"));
+    EXPECT_GT(loaded[2].fence, make_fence(first + 1, 0)) << "it may have ended, and a later one";
+}
+
 // Simulator, seed 2152: a node that started meanwhile took the clock as it was, and granted what
 // another had. The reads are 500 ms apart.
 TEST(FleetClockAlone, a_step_of_redis_about_itself_is_an_epoch_at_once) {
