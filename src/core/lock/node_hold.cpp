@@ -246,11 +246,12 @@ void Node::Impl::renewed(Task& task, Reply& reply, Time sent) {
     const bool here = lock.record && lock.record->find(token) != nullptr;
     if (reply.status == Status::renew_limit) {
         if (task.ticket) {
+            const Time end = told_end(*lock.key, sent, reply.record->left);
             fail(*task.ticket,
                  ErrorWord::limit,
                  "maxrenew: renewed " + std::to_string(reply.record->renewals) +
                      " times; the lease runs out in " +
-                     std::to_string(std::max<std::int64_t>(to_ms(reply.record->left), 0)) + " ms");
+                     std::to_string(std::max<std::int64_t>(to_ms(end - now_), 0)) + " ms");
         }
         return;
     }

@@ -334,6 +334,23 @@ TEST(NodeRenew, has_a_limit) {
     EXPECT_EQ(text.rfind("-LIMIT maxrenew", 0), 0u) << text;
 }
 
+// As RENEW tells it: what a store keeps longer than the holder may rely on it is not for him.
+TEST(NodeRenew, at_its_limit_tells_what_may_still_be_relied_on) {
+    World world;
+    Member& a = world.at(0);
+    a.open("redis", milliseconds(50));
+    core::ResourceSettings settings;
+    settings.renew_max = 1;
+    a.registry.set(ResourceName("r"), settings);
+    const auto one = granted(a.outcome(a.send(1, lock())));
+    EXPECT_EQ(got(a, a.send(1, renew(one.token.str()))), "9940");
+    EXPECT_EQ(got(a, a.send(1, renew(one.token.str()))),
+              "-LIMIT maxrenew: renewed 1 times; the lease runs out in 9940 ms");
+    world.advance(milliseconds(9'955));
+    EXPECT_EQ(got(a, a.send(1, renew(one.token.str()))),
+              "-LIMIT maxrenew: renewed 1 times; the lease runs out in 0 ms");
+}
+
 TEST(NodeRenew, stops_at_the_hard_end) {
     World world;
     Member& a = world.at(0);
