@@ -102,6 +102,7 @@ void FleetStore::run() {
         decider_->step(moment(), std::move(event), actions_);
     }
     is_running_ = false;
+    tell_differing();
     rearm();
 }
 
@@ -159,6 +160,7 @@ void FleetStore::rearm() {
     if (!is_started_) return;
     std::optional<Time> next = decider_->next_deadline();
     if (is_local_) next = next ? std::min(*next, remind_at_) : remind_at_;
+    if (differs_at_) next = next ? std::min(*next, *differs_at_) : differs_at_;
     deadline_.arm(surroundings_.boot_now(), next);
 }
 

@@ -109,6 +109,7 @@ private:
     void look_for_new_cluster(const core::authority::View& view);
     void finish_write(core::authority::CallId id, bool done, const std::string& text);
     void registry_read(const core::authority::RegistryRead& read);
+    void tell_differing();
 
     Options options_;
     Surroundings surroundings_;
@@ -144,6 +145,7 @@ private:
     Epoch epoch_ = 0;  // of the record, as it was seen last
     bool is_proposed_ = false;
     std::vector<std::string> differing_;
+    std::optional<Time> differs_at_;  // when it is logged, if it is still so
     std::uint64_t last_command_ = 0;
     std::map<std::uint64_t, Answered> commands_;
     Answered left_;

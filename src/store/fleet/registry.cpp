@@ -19,6 +19,9 @@ namespace {
 namespace authority = core::authority;
 using telemetry::Level;
 
+// Nodes that start together read a registry that others are still filling with what they propose.
+constexpr Duration differs_for = std::chrono::seconds(3);
+
 std::string joined(const std::vector<std::string>& names) {
     std::string text;
     for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
@@ -114,14 +117,20 @@ void FleetStore::registry_read(const authority::RegistryRead& read) {
         proposed.retired = agreed != nullptr && agreed->retired;  // not for configurations to say
         if (agreed == nullptr || *agreed != proposed) differing.push_back(name.str());
     }
-    if (differing != differing_ && !differing.empty()) {
-        telemetry::log(Level::warning,
-                       "registry.differs",
-                       "the configuration of this node says otherwise than the fleet's registry "
-                       "about: " +
-                           joined(differing) + "; the registry counts (RESOURCE SET changes it)");
-    }
+    if (differing == differing_) return;
     differing_ = std::move(differing);
+    differs_at_.reset();
+    if (!differing_.empty()) differs_at_ = surroundings_.boot_now() + differs_for;
+}
+
+void FleetStore::tell_differing() {
+    if (!differs_at_ || surroundings_.boot_now() < *differs_at_) return;
+    differs_at_.reset();
+    telemetry::log(Level::warning,
+                   "registry.differs",
+                   "the configuration of this node says otherwise than the fleet's registry "
+                   "about: " +
+                       joined(differing_) + "; the registry counts (RESOURCE SET changes it)");
 }
 
 }  // namespace latchd::store::fleet

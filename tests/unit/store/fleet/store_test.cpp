@@ -3,6 +3,7 @@
 
 // The adapter between tiers, arbiter and node, with a script in the place of the authority.
 #include <latchd/store/fleet/store.hpp>
+#include <latchd/telemetry/log.hpp>
 
 #include <boost/asio/io_context.hpp>
 #include <gmock/gmock.h>
@@ -464,6 +465,32 @@ TEST_F(FleetStoreTest, takes_the_registry_of_the_fleet_over_and_shows_what_diffe
     EXPECT_THAT(store->fleet()->differing(), ElementsAre("mine"));
     play(authority::RegistryRead{{{ResourceName("mine"), with_ttl(5s)}}});
     EXPECT_TRUE(store->fleet()->differing().empty());
+}
+
+// Nodes that start together see a registry that others are still filling.
+TEST_F(FleetStoreTest, logs_what_differs_once_it_has_done_so_for_a_while) {
+    std::vector<std::string> logged;
+    telemetry::open_log({}, [&logged](telemetry::Level, std::string_view event, std::string_view) {
+        if (event == "registry.differs") logged.emplace_back(event);
+    });
+    make();
+    answer({authority::CallId{1}, authority::ReadView{}}, true, open_view(1));
+    play(authority::RegistryRead{{{ResourceName("b"), {}}}});
+    EXPECT_THAT(store->fleet()->differing(), ElementsAre("mine"));
+    now += 1s;
+    play(authority::RegistryRead{{{ResourceName("mine"), with_ttl(5s)}, {ResourceName("b"), {}}}});
+    now += 1min;
+    play();
+    EXPECT_TRUE(logged.empty());
+    play(authority::RegistryRead{{{ResourceName("mine"), with_ttl(7s)}}});
+    now += 1s;
+    play();
+    EXPECT_TRUE(logged.empty());
+    now += 1min;
+    play();
+    play();
+    EXPECT_EQ(logged.size(), 1U);
+    telemetry::open_log({});
 }
 
 TEST_F(FleetStoreTest, leaves_with_what_the_node_holds) {
