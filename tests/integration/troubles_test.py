@@ -107,6 +107,16 @@ class NoJournal(harness.Case):
         node = self.latchd("--state-dir", str(blocker / "s"))
         self.assertIn("state_dir", status(node)["warnings"])
 
+    def test_a_state_that_is_there_and_can_t_be_written(self):
+        state = self.folder / "s"
+        node = self.latchd("--node", "a", "--state-dir", str(state))
+        node.stop()
+        (state / "a" / "state.new" / "x").mkdir(parents=True)
+        node.restart()
+        node.wait_for_store()
+        self.assertIn("state_dir", status(node)["warnings"])
+        self.assertIn("state_dir", complaints(node))
+
     def test_a_node_that_writes_has_no_warning(self):
         node = self.latchd()
         self.assertEqual(status(node)["warnings"], "-")
@@ -169,6 +179,49 @@ class RedisSaysNo(harness.Case):
         self.assertIn("&*latchd:*", status(node)["warnings"])
         redis.ask("ACL", "SETUSER", "lim", "&*latchd:*")
         wait_until(lambda: status(node)["warnings"] == "-", 20, "the warning ending")
+
+    def test_rights_without_the_keys_of_locks_are_told_by_who_is_refused(self):
+        redis = self.redis()
+        for kind in ("lock", "bar", "queue"):
+            user = f"no{kind}"
+            keys = [f"~{each}:*" for each in ("lock", "bar", "queue", "latchd") if each != kind]
+            redis.ask("ACL", "SETUSER", user, "on", ">pw", *keys, "&*", "+@all")
+            node = self.latchd("--store", f"redis://{user}:pw@127.0.0.1:{redis.port}",
+                               "--node", user, serves=False)
+            wait_until(lambda node=node: status(node)["state"] == "ok", 10, "a store")
+            for _ in range(3):
+                self.assert_error(node.ask("LOCK", "r", "1"), "NOSTORE NOPERM")
+            self.assertIn(f"ACL SETUSER {user} ~*lock:*", status(node)["warnings"])
+            self.assertIn(f"ACL SETUSER {user} ~*lock:*", complaints(node))
+            self.assertEqual(lines(node, "store.no_permission"), 1, node.said())
+            redis.ask("ACL", "SETUSER", user, f"~{kind}:*")
+            node.wait_for_store()
+
+    def test_rights_that_a_script_lacks_lead_to_the_rules(self):
+        redis = self.redis()
+        redis.ask("ACL", "SETUSER", "lim", "on", ">pw", "~*", "&*", "+@all", "-hset")
+        node = self.latchd("--store", f"redis://lim:pw@127.0.0.1:{redis.port}", serves=False)
+        wait_until(lambda: "ACL SETUSER lim " in complaints(node), 10, "the rules")
+        self.assertIn("+@write", complaints(node))
+
+    def test_rights_without_publish_are_told_once_and_by_doctor(self):
+        redis = self.redis()
+        redis.ask("ACL", "SETUSER", "lim", "on", ">pw", "~*", "&*", "+@all", "-publish")
+        node = self.latchd("--store", f"redis://lim:pw@127.0.0.1:{redis.port}")
+        wait_until(lambda: "+publish" in status(node)["warnings"], 10, "the warning")
+        self.assertIn("ACL SETUSER lim +publish", complaints(node))
+        probes = redis.commands()["time"]
+        wait_until(lambda: redis.commands()["time"] > probes + 3, 20, "some probes more")
+        self.assertEqual(lines(node, "store.messages_unsent"), 1, node.said())
+        redis.ask("ACL", "SETUSER", "lim", "+publish")
+        wait_until(lambda: status(node)["warnings"] == "-", 20, "the warning ending")
+
+    def test_rights_without_the_channels_of_others_are_told(self):
+        redis = self.redis()
+        redis.ask("ACL", "SETUSER", "lim", "on", ">pw", "~*", "resetchannels",
+                  "&latchd:node:a", "&latchd:nodes", "+@all")
+        node = self.latchd("--store", f"redis://lim:pw@127.0.0.1:{redis.port}", "--node", "a")
+        wait_until(lambda: "&*latchd:*" in status(node)["warnings"], 10, "the warning")
 
 
 @harness.needs("mariadbd")

@@ -7,10 +7,17 @@
 
 namespace latchd::store::redis {
 
-// Redis 6 and 7 quote the command: "... no permissions to run the 'evalsha' command ...".
+// Redis 6 and 7 quote the command: "... no permissions to run the 'evalsha' command ..."; of what a
+// script runs up to 7.0 only say: "The user executing the script can't run this command ...".
 std::string with_missing_rule(std::string_view refusal, std::string_view user) {
     std::string text(refusal);
-    if (!refusal.starts_with("NOPERM")) return text;
+    if (refusal.find("The user executing the script can't") != std::string_view::npos) {
+        text += "; in Redis: ACL SETUSER ";
+        text += user;
+        return text + " ~*lock:* ~*bar:* ~*queue:* ~*latchd:* +@read +@write +time";
+    }
+    const bool is_in_script = refusal.find("ACL failure in script") != std::string_view::npos;
+    if (!refusal.starts_with("NOPERM") && !is_in_script) return text;
     text += "; in Redis: ACL SETUSER ";
     text += user;
     const auto from = refusal.find('\'');

@@ -217,6 +217,8 @@ void Driver::dispatch(Pending&& pending, resp::Value&& value) {
             return probe_answered(pending, value);
         case Kind::eviction:
             return eviction_shown(value);
+        case Kind::message:
+            return message_sent(value);
         case Kind::operation:
         case Kind::list:
             return answered(std::move(pending), value);

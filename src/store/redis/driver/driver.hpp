@@ -161,6 +161,7 @@ private:
     void hand_out(std::vector<Replicas::Kept>&& kept);
     void waited(const Pending& pending, const resp::Value& value);
     void refused(Pending&& pending, Refusal&& refusal);
+    void note_denied(const std::string& reason);
     void fail(const Request& request, core::Failure failure, const std::string& text);
     void hold(Pending&& pending);
     void hold_before_new(std::unique_ptr<Request> request);
@@ -179,6 +180,8 @@ private:
     void probe_timed_out();
     void measure(const Pending& pending, std::int64_t server_ms);
     void eviction_shown(const resp::Value& value);
+    void message_sent(const resp::Value& value);
+    [[nodiscard]] std::string unsent_warning() const;
     void sweep_on();
     void sweep_scanned(const resp::Value& value);
     void swept(const resp::Value& value);
@@ -253,7 +256,10 @@ private:
     bool far_warned_ = false;
     bool policy_warned_ = false;
     std::optional<std::uint64_t> evicted_shown_;
-    std::uint64_t evicted_ = 0;  // seen to rise by
+    std::uint64_t evicted_ = 0;    // seen to rise by
+    std::string denied_;           // why an operation was not permitted, the last time that one was
+    Time denied_until_{};          // … and until when that is a warning
+    std::string messages_unsent_;  // why PUBLISH is refused; empty: it isn't
 
     // The sweep of what older epochs left.
     bool is_sweeping_ = false;

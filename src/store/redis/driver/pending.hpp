@@ -39,6 +39,7 @@ enum class Kind : std::uint8_t {
     probe_write,     // the first half of a probe while nothing is served
     probe,
     eviction,  // INFO stats
+    message,   // PUBLISH to no node: whether it may be done
     operation,
     many,  // operations
     wait,  // for replicas

@@ -48,6 +48,9 @@ void Driver::send_probe() {
         resp::append_command(out, {"INFO", "stats"});
         expect(Kind::eviction).is_patient = true;
     }
+    // Scripts pass over a PUBLISH that is forbidden, so that it costs no lock: here it is noticed.
+    resp::append_command(out, {"PUBLISH", keys_.node_channel(NodeName()), ""});
+    expect(Kind::message).is_patient = true;
     if (is_serving_) {
         append_probe(out, target());
     } else {
@@ -162,6 +165,8 @@ std::string Driver::warning() const {
         text += (text.empty() ? "" : "; ") + more;
     };
     if (const std::string more = subscriber_.warning(); !more.empty()) add(more);
+    if (const std::string more = unsent_warning(); !more.empty()) add(more);
+    if (now() < denied_until_) add("operations are refused: " + denied_);
     if (far_warned_) add("round trips over 100 ms, the clock goes unchecked");
     if (replicas_.unconfirmed() != 0) {
         add(std::to_string(replicas_.unconfirmed()) + " writes without the word of " +
@@ -169,6 +174,23 @@ std::string Driver::warning() const {
             (replicas_.are_missing() ? " replicas, which are missing" : " replicas"));
     }
     return text;
+}
+
+void Driver::message_sent(const resp::Value& value) {
+    if (!value.is(resp::Value::Type::error)) return messages_unsent_.clear();
+    const bool is_refused =
+        value.string.starts_with("NOPERM") || value.string.starts_with("ERR unknown command");
+    if (!is_refused) return;  // of the moment, and probes say so
+    const std::string reason = with_missing_rule(value.string, user());
+    if (std::exchange(messages_unsent_, reason) == reason) return;
+    telemetry::log(
+        Level::warning, "store.messages_unsent", options_.name + ": " + unsent_warning());
+}
+
+std::string Driver::unsent_warning() const {
+    if (messages_unsent_.empty()) return {};
+    return "no messages reach other nodes, whose waiters look every now and then instead: " +
+           messages_unsent_;
 }
 
 void Driver::eviction_shown(const resp::Value& value) {

@@ -28,6 +28,7 @@ constexpr std::uint8_t reloads_max = 3;  // for one operation: somebody flushes 
 constexpr int waits_per_timeout = 5;
 // Far more does not make one cheaper, and holds up others at Redis.
 constexpr std::size_t many_max = 64;
+constexpr Duration denied_for = std::chrono::minutes(1);
 
 bool is_write(const core::Operation& operation) {
     return !std::holds_alternative<core::Inspect>(operation) &&
@@ -287,13 +288,27 @@ void Driver::refused(Pending&& pending, Refusal&& refusal) {
         case Cause::loading:
             fail(request, refusal.failure, refusal.text);
             return drop(refusal.text);
-        case Cause::unwell:
         case Cause::access:
+            note_denied(with_missing_rule(refusal.text, user()));
+            [[fallthrough]];
+        case Cause::unwell:
         case Cause::foreign:
         case Cause::other:
             // No change of process; whether the store is well is the probes' business.
             return fail(request, refusal.failure, with_missing_rule(refusal.text, user()));
     }
+}
+
+// A user may have the keys of some resources and not of others, so that health checks can't tell:
+// who is refused says it, and what was refused in the last minute is a warning.
+void Driver::note_denied(const std::string& reason) {
+    const Time at = now();
+    if (reason != denied_ || at >= denied_until_) {
+        telemetry::log(
+            telemetry::Level::error, "store.no_permission", options_.name + ": " + reason);
+    }
+    denied_ = reason;
+    denied_until_ = at + denied_for;
 }
 
 void Driver::hold(Pending&& pending) {
