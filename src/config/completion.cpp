@@ -100,6 +100,20 @@ void read_secret(const std::string& prefix,
     password = Secret(std::move(text));
 }
 
+// Here and not at the first connection, where the library says only that a file is missing.
+void check_certificates(const std::string& path,
+                        const std::string& file,
+                        const Surroundings& surroundings,
+                        Configuration& configuration) {
+    if (file.empty()) return;
+    const auto content = surroundings.read_file(file);
+    if (content.status != FileContent::Status::read) {
+        configuration.error_at(path, "cannot read " + file + ": " + content.error);
+    } else if (content.text.find("CERTIFICATE-----") == std::string::npos) {
+        configuration.error_at(path, "there is no certificate (PEM) in " + file);
+    }
+}
+
 }  // namespace
 
 std::uint32_t redis_database(const Store& store) {
@@ -138,15 +152,15 @@ void complete(const Surroundings& surroundings, Configuration& configuration) {
     if (options.runtime_dir.empty()) options.runtime_dir = runtime_directory(surroundings);
 }
 
-void read_secrets(const Surroundings& surroundings, Configuration& configuration) {
+void read_named_files(const Surroundings& surroundings, Configuration& configuration) {
     auto& options = configuration.options;
     for (std::size_t i = 0; i < options.stores.size(); ++i) {
         auto& store = options.stores[i];
-        read_secret("stores[" + std::to_string(i) + "]",
-                    store.password_file,
-                    store.password,
-                    surroundings,
-                    configuration);
+        const std::string path = "stores[" + std::to_string(i) + "]";
+        read_secret(path, store.password_file, store.password, surroundings, configuration);
+        if (store.tls != Tls::off) {
+            check_certificates(path + ".tls.ca", store.tls_ca, surroundings, configuration);
+        }
     }
     read_secret(
         "auth", options.auth.password_file, options.auth.password, surroundings, configuration);

@@ -107,7 +107,7 @@ Configuration configure(const std::string& file,
     if (!file.empty()) read_file(file, surroundings, configuration);
     apply_overrides(overrides, configuration);
     complete(surroundings, configuration);
-    read_secrets(surroundings, configuration);
+    read_named_files(surroundings, configuration);
     validate(configuration);
     const auto rank = [](const Diagnostic& d) {
         return std::tuple(

@@ -52,7 +52,7 @@ void apply_file(const std::string& text,
                 Configuration& configuration);
 void apply_overrides(const std::vector<Override>& overrides, Configuration& configuration);
 void complete(const Surroundings& surroundings, Configuration& configuration);
-void read_secrets(const Surroundings& surroundings, Configuration& configuration);
+void read_named_files(const Surroundings& surroundings, Configuration& configuration);
 void validate(Configuration& configuration);
 
 // Every key with its value and a comment that says where that came from; valid YAML.

@@ -281,8 +281,9 @@ constexpr std::array keys{
     Key{.path = "stores[].tls.mode",
         .type = Type::choice,
         .field = [](Scope s) -> Field { return &store(s).tls; },
-        .meaning = "`required` encrypts, whoever answers; `verified` also wants a certificate for "
-                   "the server's name.",
+        .meaning = "Of a store of type `mysql`: `required` encrypts, whoever answers; `verified` "
+                   "also wants a certificate for the server's name. There is no TLS to Redis, nor "
+                   "to clients.",
         .store_keys = StoreKeys::mysql},
     Key{.path = "stores[].tls.ca",
         .type = Type::path,

@@ -235,10 +235,13 @@ private:
             if (!key.path.starts_with(list) || key.store_keys == StoreKeys::all) continue;
             const auto full = join(path, key.path.substr(list.size()));
             if (is_for(key.store_keys, store.kind)) continue;
-            if (configuration_.is_set(full)) {
-                configuration_.error_at(
-                    full, "has no effect for a store of type " + std::string(word_of(store.kind)));
-            }
+            if (!configuration_.is_set(full)) continue;
+            const bool is_tls = key.path.starts_with("stores[].tls.");
+            configuration_.error_at(
+                full,
+                is_tls && store.kind == StoreKind::redis
+                    ? "TLS to Redis is not part of this version"
+                    : "has no effect for a store of type " + std::string(word_of(store.kind)));
         }
     }
 

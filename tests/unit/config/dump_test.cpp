@@ -61,6 +61,7 @@ log: {target: "file:/l:", rate_limit: 3/2s}
 TEST(Dump, reads_back_as_the_same_options) {
     MadeUpHost host;
     host.put("/p", "secret\n");
+    host.put("/ca", "-----BEGIN CERTIFICATE-----\n");
     const auto original = read_back(host, full);
     ASSERT_TRUE(original.diagnostics.empty()) << render(original.diagnostics, "/c.yaml");
     auto again = read_back(host, dump(original));
@@ -176,6 +177,7 @@ TEST(Examples, keep_their_commented_redis_store_valid) {
     MadeUpHost host;
     host.put("/etc/latchd/redis.password", "pw\n");
     host.put("/etc/latchd/mysql.password", "pw\n");
+    host.put("/etc/latchd/mysql-ca.pem", "-----BEGIN CERTIFICATE-----\n");
     const auto configuration = read_back(host, "version: 1\n" + block);
     EXPECT_EQ(render(configuration.diagnostics, "latchd.yaml"), "") << block;
     EXPECT_EQ(configuration.options.stores.at(0).kind, StoreKind::redis);

@@ -315,6 +315,12 @@ const BadInput bad_inputs[] = {
     {"absent_password_file",
      "auth: {password_file: /nope}\n",
      "2:23: auth.password_file: cannot read /nope: no such file"},
+    {"absent_certificates",
+     "stores: [{type: mysql, address: \"h:1\", tls: {mode: verified, ca: /nope}}]\n",
+     "2:66: stores[0].tls.ca: cannot read /nope: no such file"},
+    {"tls_to_redis",
+     "stores: [{type: redis, address: \"h:1\", tls: {mode: verified}}]\n",
+     "2:52: stores[0].tls.mode: TLS to Redis is not part of this version"},
     {"two_documents", "---\nversion: 1\n", "3:1: a second document ('---') is not supported"},
     {"tab",
      "log:\n\tlevel: info\n",
@@ -393,6 +399,19 @@ TEST(Expansion, replaces_names_in_braces_and_leaves_other_dollars) {
 TEST(Expansion, does_not_happen_in_keys) {
     EXPECT_THAT(complaints("version: 1\n${HOME}: 1\n"),
                 testing::HasSubstr("unknown key '${HOME}'"));
+}
+
+TEST(File, of_certificates_that_has_none_is_refused) {
+    MadeUpHost host;
+    host.put("/ca", "-----BEGIN EC PRIVATE KEY-----\n");
+    const char* const text =
+        "version: 1\n"
+        "stores: [{type: mysql, address: \"h:1\", tls: {mode: verified, ca: /ca}}]\n";
+    EXPECT_EQ(render(load(host, text).diagnostics, file),
+              "/c.yaml:2:66: stores[0].tls.ca: there is no certificate (PEM) in /ca\n"
+              "1 error; configuration not applied\n");
+    host.put("/ca", "-----BEGIN CERTIFICATE-----\n");
+    EXPECT_FALSE(has_errors(load(host, text).diagnostics));
 }
 
 class PasswordFile : public testing::Test {
