@@ -112,7 +112,8 @@ void NodeShell::look_at_room() {
     if (grants_ == nullptr) return;
     constexpr std::size_t plenty = 65'536;
     const std::size_t room = grants_->room();
-    if (room != told_room_ && std::min(room, told_room_) < plenty) tell_room(room);
+    const bool is_news = room != told_room_ || put_since_told_;
+    if (is_news && std::min(room, told_room_) < plenty) tell_room(room);
 }
 
 std::string NodeShell::grant_log_warning() const {
@@ -125,6 +126,7 @@ std::string NodeShell::grant_log_warning() const {
 
 void NodeShell::tell_room(std::size_t room) {
     told_room_ = room;
+    put_since_told_ = false;
     handle(core::JournalRoom{room});
 }
 
@@ -137,6 +139,7 @@ void NodeShell::carry_out(core::Action& action) {
             } else if constexpr (std::is_same_v<T, core::Submit>) {
                 store_->submit(act.id, std::move(act.operation));
             } else if constexpr (std::is_same_v<T, core::JournalPut>) {
+                put_since_told_ = true;
                 if (grants_ != nullptr && !grants_->put(act.record, now_)) tell_room(0);
             } else if constexpr (std::is_same_v<T, core::JournalDrop>) {
                 if (grants_ != nullptr) grants_->drop(act.key, act.fence);

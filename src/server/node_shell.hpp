@@ -98,6 +98,7 @@ private:
     Audience& audience_;
     GrantLog* grants_;
     std::size_t told_room_ = std::numeric_limits<std::size_t>::max();  // as the node knows it
+    bool put_since_told_ = false;                                      // it counts each as one less
     core::Node node_;
     runtime::Deadline deadline_;
     store::Store* store_ = nullptr;

@@ -71,14 +71,14 @@ private:
 
 class Fixture::Grants final : public server::GrantLog {
 public:
-    Grants(std::vector<std::string>& lines, const bool& is_full)
-        : lines_(lines), is_full_(is_full) {}
+    Grants(std::vector<std::string>& lines, const bool& is_full, const std::size_t& room)
+        : lines_(lines), is_full_(is_full), room_(room) {}
     [[nodiscard]] bool put(const core::GrantRecord& record, Time) override {
         if (is_full_) return false;
         lines_.push_back("put " + key_text(record.key) + "#" + fence_text(record.fence));
         return true;
     }
-    [[nodiscard]] std::size_t room() override { return is_full_ ? 0 : 1'000; }
+    [[nodiscard]] std::size_t room() override { return is_full_ ? 0 : room_; }
     void drop(const LockKey& key, Fence fence) override {
         lines_.push_back("drop " + key_text(key) + "#" + fence_text(fence));
     }
@@ -86,11 +86,12 @@ public:
 private:
     std::vector<std::string>& lines_;
     const bool& is_full_;
+    const std::size_t& room_;
 };
 
 Fixture::Fixture(const std::function<void(server::Options&)>& change)
     : names_(std::make_unique<Names>()),
-      grants_(std::make_unique<Grants>(journal, journal_is_full)) {
+      grants_(std::make_unique<Grants>(journal, journal_is_full, journal_room)) {
     server::Parts parts;
     parts.options.listeners.push_back({.endpoint = {"127.0.0.1", 0, {}}});
     if (change) change(parts.options);

@@ -61,6 +61,7 @@ public:
     std::vector<server::Endpoint> endpoints;
     bool finished = false;
     bool journal_is_full = false;
+    std::size_t journal_room = 1'000;
     std::vector<std::string> journal;  // "put a/1#7.1", in the order of the calls
 
 private:

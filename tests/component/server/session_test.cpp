@@ -68,6 +68,16 @@ TEST(Session, refuses_a_lock_that_could_not_be_written_down) {
     EXPECT_TRUE(has(client.ask(request({"INFO", "locks"}), "\r\n"), "locks_kept:0"));
 }
 
+// A journal counts its room in records of the largest size: a small one leaves it what it was.
+TEST(Session, grants_for_as_long_as_the_journal_shows_room) {
+    Fixture node;
+    Peer client(node);
+    node.journal_room = 1;
+    for (const char* const id : {"1", "2", "3"}) {
+        EXPECT_TRUE(has(client.ask(request({"LOCK", "a", id}), "\r\n"), "*5")) << id;
+    }
+}
+
 TEST(Session, lets_a_waiting_lock_hold_up_its_own_connection_only) {
     Fixture node;
     Peer holder(node);
