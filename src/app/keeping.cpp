@@ -118,7 +118,15 @@ void Keeping::leave() {
 }
 
 void Keeping::save() {
-    if (state_directory_) warn(journal::save_state(*state_directory_, state_));
+    if (!state_directory_) return;
+    unsaved_ = journal::save_state(*state_directory_, state_);
+    warn(unsaved_);
+}
+
+std::string Keeping::warning() const {
+    if (unsaved_.empty()) return warning_;
+    return warning_ + (warning_.empty() ? "" : "; ") + state_directory_->path() + ": " + unsaved_ +
+           ": the epoch is not written down; give state_dir room that latchd may write to";
 }
 
 void Keeping::save_local_floor(Fence floor) {

@@ -55,8 +55,8 @@ public:
     [[nodiscard]] bool put(const core::GrantRecord& record, Time now) override;
     void drop(const LockKey& key, Fence fence) override;
     [[nodiscard]] std::size_t room() override;
-    // What of this is not kept, for as long as this process lives.
-    [[nodiscard]] std::string warning() const override { return warning_; }
+    // What of this is not kept, for as long as this process lives or the state can't be written.
+    [[nodiscard]] std::string warning() const override;
     void keep_cancelled(const core::CancelledRequest& cancelled, Time now);
 
 private:
@@ -80,6 +80,7 @@ private:
     Time offset_saved_{};
     journal::State state_;
     std::string warning_;
+    std::string unsaved_;  // why the state was not written the last time; empty: it was
 };
 
 }  // namespace latchd::app

@@ -37,6 +37,7 @@ std::string node_name(const config::Options& options, std::size_t index) {
 class Loop::Grants final : public server::GrantLog {
 public:
     // nullptr: the owner of the table has written it down before it answers.
+    // `warning`: of that owner.
     Grants(Keeping* keeping, std::string warning)
         : keeping_(keeping), warning_(std::move(warning)) {}
 
@@ -63,7 +64,9 @@ public:
         if (keeping_ != nullptr) return keeping_->room();
         return room_ ? room_() : std::numeric_limits<std::size_t>::max();
     }
-    [[nodiscard]] std::string warning() const override { return warning_; }
+    [[nodiscard]] std::string warning() const override {
+        return keeping_ != nullptr ? keeping_->warning() : warning_;
+    }
 
 private:
     Keeping* keeping_;
@@ -116,8 +119,7 @@ bool Loop::build(const Shared& shared,
 }
 
 void Loop::make_server(const Shared& shared, std::unique_ptr<server::Listeners> listeners) {
-    grants_ =
-        std::make_unique<Grants>(keeping_.get(), keeping_ ? keeping_->warning() : shared.warning);
+    grants_ = std::make_unique<Grants>(keeping_.get(), shared.warning);
     core::NodeOptions node = node_options(options_);
     node.incarnation = incarnation_;
     server::Parts parts;
