@@ -50,6 +50,27 @@ TEST_F(MysqlConnection, answers_queries_in_order_and_each_statement_of_one) {
     EXPECT_TRUE(connection->is_idle());
 }
 
+// A server shows a session the rights on a database that there were when it began.
+TEST_F(MysqlConnection, counts_on_what_was_granted_since_it_began) {
+    ConnectOptions lim = options();
+    lim.username = "lim";
+    lim.password = "pw";
+    const std::string all = " ON `" + lim.database + "`.* TO lim@'127.0.0.1'";
+    sql("CREATE TABLE " + lim.database + ".t (a INT)");
+    sql("CREATE OR REPLACE USER lim@'127.0.0.1' IDENTIFIED BY 'pw'");
+    sql("GRANT SELECT" + all);
+    const auto connection = connect(lim);
+    const std::string insert = "INSERT INTO t VALUES (1)";
+    const Answer denied = query(*connection, insert);
+    ASSERT_TRUE(denied.error);
+    EXPECT_EQ(denied.error->kind, ErrorClass::configuration) << describe(*denied.error);
+    sql("GRANT INSERT" + all);
+    (void)query(*connection, insert);  // which may be what shows that it has to look
+    const Answer good = query(*connection, insert);
+    EXPECT_TRUE(good.is_good()) << describe(good.error.value_or(Error{}));
+    sql("DROP USER lim@'127.0.0.1'");
+}
+
 TEST_F(MysqlConnection, sets_and_knows_its_session) {
     const auto connection = connect(options());
     const Session& session = connection->session();

@@ -248,6 +248,43 @@ TEST_F(MysqlTier, no_permission_is_this_nodes_own_trouble) {
     sql("DROP USER few@'127.0.0.1'");
 }
 
+// Its first connection, and so its health checks, live on.
+TEST_F(MysqlTier, says_that_it_gets_no_connection_for_operations_and_that_nothing_was_sent) {
+    sql("CREATE OR REPLACE USER own@'127.0.0.1' IDENTIFIED BY 'one'");
+    sql("GRANT ALL ON latchd.* TO own@'127.0.0.1'");
+    store::mysql::Options own = tier_options("a");
+    own.server.username = "own";
+    own.server.password = "one";
+    TierHost& host = serving(own);
+    ASSERT_EQ(reply(host, acquire("1")).reply.status, Status::granted);
+    EXPECT_EQ(host.tier().health().warning, "");
+    sql("ALTER USER own@'127.0.0.1' IDENTIFIED BY 'another'");
+    const auto kill_all_but_the_first = [&] {
+        const Answer ids =
+            sql("SELECT id FROM information_schema.processlist WHERE user='own' AND id > "
+                "(SELECT MIN(id) FROM information_schema.processlist WHERE user='own')");
+        for (std::size_t i = 0; i < ids.sets.at(0).size(); ++i) {
+            sql("KILL CONNECTION " + std::string(ids.sets[0].text(i, 0)));
+        }
+    };
+    kill_all_but_the_first();
+    ASSERT_TRUE(run_until([&] { return host.tier().health().connections == 1; }));
+    const Time asked = runtime::boot_time();
+    const core::StoreFailed failed = failure(host, host.submit(acquire("2")));
+    EXPECT_EQ(failed.failure, Failure::unsent);
+    EXPECT_NE(failed.text.find("1045"), std::string::npos) << failed.text;
+    EXPECT_LT(runtime::boot_time() - asked, own.server.operation_timeout + milliseconds(800));
+    EXPECT_NE(host.tier().health().warning.find("0 of 3 connections for operations"),
+              std::string::npos)
+        << host.tier().health().warning;
+    EXPECT_EQ(host.count<authority::TierFailed>(), 0u) << "no evidence";
+    sql("ALTER USER own@'127.0.0.1' IDENTIFIED BY 'one'");
+    ASSERT_TRUE(run_until([&] { return host.tier().health().connections == 4; }));
+    EXPECT_EQ(host.tier().health().warning, "");
+    EXPECT_EQ(reply(host, acquire("2")).reply.status, Status::granted);
+    sql("DROP USER own@'127.0.0.1'");
+}
+
 TEST_F(MysqlTier, loads_while_it_settles_and_reads_what_it_held) {
     TierHost& host = serving("a");
     authority::TierLoad load;

@@ -30,6 +30,7 @@ struct Query {
     std::string text;
     Connection::Done done;
     std::optional<Duration> limit;
+    bool is_own = false;  // the connection's, which nobody asked for
 };
 
 // Where a helper's thread finds the loop, for as long as somebody waits there.
@@ -89,6 +90,8 @@ private:
     void close();
     void drop_handle();
     [[nodiscard]] Error last_error(bool connecting) const;
+    [[nodiscard]] std::string wanted_certificate() const;
+    [[nodiscard]] Query choose_database() const;
     [[nodiscard]] bool is_stale(std::uint64_t serial) const {
         return is_over_ || serial != serial_;
     }

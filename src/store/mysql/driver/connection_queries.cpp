@@ -13,6 +13,12 @@
 // Queries: one under way, each of its statements sent, stored and read in turn.
 namespace latchd::store::mysql {
 
+namespace {
+
+constexpr unsigned tls_failed = 2026;  // CR_SSL_CONNECTION_ERROR
+
+}  // namespace
+
 void Connection::Impl::query(Query&& query) {
     queue_.push_back(std::move(query));
     if (posted_ || current_) return;
@@ -172,10 +178,26 @@ void Connection::Impl::query_done() {
     step_ = Step::none;
     due_.reset();
     const Done done = std::move(current_->done);
+    const bool is_denied = !current_->is_own && is_open_ && answer_.error &&
+                           answer_.error->kind == ErrorClass::configuration;
     current_.reset();
+    if (is_denied && !options_.database.empty()) queue_.push_front(choose_database());
     const auto keep = shared_from_this();
     done(std::exchange(answer_, {}));
     begin_next();
+}
+
+// A session has the rights on a database that its user had when it was chosen: what has been
+// granted since counts from the next time.
+Query Connection::Impl::choose_database() const {
+    return {"USE `" + options_.database + '`', [](Answer&&) {}, std::nullopt, true};
+}
+
+// The library names neither the file of certificates nor the name that it looked for.
+std::string Connection::Impl::wanted_certificate() const {
+    if (options_.tls != ConnectOptions::Tls::verified) return {};
+    return "; tls.mode verified wants a certificate for '" + options_.host + "' signed by " +
+           (options_.tls_ca.empty() ? "one of the system's" : "one of " + options_.tls_ca);
 }
 
 Error Connection::Impl::last_error(bool connecting) const {
@@ -183,6 +205,7 @@ Error Connection::Impl::last_error(bool connecting) const {
     error.code = mysql_errno(handle_.get());
     error.sqlstate = mysql_sqlstate(handle_.get());
     error.text = mysql_error(handle_.get());
+    if (connecting && error.code == tls_failed) error.text += wanted_certificate();
     error.kind = connecting ? class_of_connect(error.code) : class_of(error.code);
     error.is_refusal = connecting && is_refusal(error.code, error.text);
     return error;

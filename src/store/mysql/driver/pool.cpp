@@ -5,6 +5,8 @@
 
 #include "loop.hpp"
 
+#include <latchd/telemetry/log.hpp>
+
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -45,6 +47,18 @@ Pool::~Pool() {
 
 Duration Pool::limit() const { return options_.server.operation_timeout + lock_wait; }
 
+// What could not be sent was not for want of a row: whoever asked hears in time that nothing was
+// done.
+Duration Pool::unsent_limit() const {
+    return is_held_ || connections() == 0 ? options_.server.operation_timeout : limit();
+}
+
+std::string Pool::warning() const {
+    if (!is_open_ || refusal_.empty()) return {};
+    return std::to_string(connections()) + " of " + std::to_string(workers_.size()) +
+           " connections for operations are there: " + refusal_;
+}
+
 std::size_t Pool::connections() const noexcept {
     return static_cast<std::size_t>(std::ranges::count_if(workers_, &Worker::is_open));
 }
@@ -84,6 +98,7 @@ void Pool::opened(std::size_t index, const Session& session) {
     }
     worker.is_open = true;
     worker.opened_at = boot_now_();
+    if (connections() == workers_.size()) refusal_.clear();
     if (!std::exchange(was_opened_, true)) user_.pool_opened();
     schedule();
 }
@@ -96,6 +111,13 @@ void Pool::closed(std::size_t index, const Error& error) {
     worker.connect_at = boot_now_() + options_.backoff_max;
     user_.pool_waits();
     last_error_ = describe(error);
+    const bool is_refused =
+        error.kind == ErrorClass::full || error.kind == ErrorClass::configuration;
+    if (is_refused && std::exchange(refusal_, last_error_).empty()) {
+        telemetry::log(telemetry::Level::warning,
+                       "store.connections",
+                       options_.server.name + ": " + warning());
+    }
     // Closed by the server it says nothing that the probes don't say; silence does.
     if (error.code == 0 && error.kind == ErrorClass::unknown) user_.pool_timed_out(last_error_);
 }
@@ -113,6 +135,7 @@ void Pool::release() {
 
 void Pool::close(const std::string& reason, bool is_silent) {
     is_open_ = false;
+    refusal_.clear();
     std::vector<core::OperationId> doubtful;
     for (Worker& worker : workers_) {
         if (worker.batch || worker.list) leave(worker);
@@ -357,7 +380,7 @@ std::optional<Time> Pool::next_deadline() const {
         consider(worker.connect_at);
         consider(worker.resume_at);
     }
-    if (oldest_) consider(*oldest_ + limit());
+    if (oldest_) consider(*oldest_ + unsent_limit());
     return due;
 }
 
@@ -370,15 +393,16 @@ void Pool::on_time() {
             if (workers_[i].is_open && workers_[i].batch) send(i);
         }
     }
-    if (oldest_ && now - *oldest_ >= limit()) fail_late(now);
+    if (oldest_ && now - *oldest_ >= unsent_limit()) fail_late(now);
 }
 
 // What was not sent in time, because no connection was free or to be had.
 void Pool::fail_late(Time now) {
     std::vector<core::OperationId> late;
     std::optional<Time> oldest;
+    const Duration limit = unsent_limit();
     const auto look = [&](std::deque<Pending>& waiting) {
-        while (!waiting.empty() && now - waiting.front().submitted >= limit()) {
+        while (!waiting.empty() && now - waiting.front().submitted >= limit) {
             late.push_back(waiting.front().id);
             waiting.pop_front();
         }

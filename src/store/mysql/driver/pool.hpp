@@ -73,6 +73,8 @@ public:
     [[nodiscard]] const BatchDepths& batches() const noexcept { return batches_; }
     [[nodiscard]] std::size_t connections() const noexcept;
     [[nodiscard]] const std::string& last_error() const noexcept { return last_error_; }
+    // That it lacks connections because the server turns this node away; empty: it doesn't.
+    [[nodiscard]] std::string warning() const;
 
 private:
     struct Pending {
@@ -118,6 +120,7 @@ private:
     void fail(core::OperationId id, core::Failure failure, const std::string& text);
     void fail_late(Time now);
     [[nodiscard]] Duration limit() const;
+    [[nodiscard]] Duration unsent_limit() const;
 
     boost::asio::io_context& context_;
     const Options& options_;
@@ -140,6 +143,7 @@ private:
     BatchDepths batches_;
     std::size_t in_flight_ = 0;
     std::string last_error_ = "-";
+    std::string refusal_;  // why the server let no connection in; empty: all are there
     std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -100,6 +100,9 @@ Health MysqlTier::health() const {
     if (is_identified_ && !session_.is_durable) {
         health.warning = "innodb_flush_log_at_trx_commit is not 1: a crash may lose grants";
     }
+    if (const std::string more = pool_.warning(); !more.empty()) {
+        health.warning += (health.warning.empty() ? "" : "; ") + more;
+    }
     return health;
 }
 
@@ -395,6 +398,7 @@ void MysqlTier::pool_timed_out(const std::string& reason) {
 void MysqlTier::pool_left(Former&& former) {
     former_.push_back(std::move(former));
     if (is_identified_) kill_former();
+    arm();
 }
 
 // Connection ids start low again after a restart, which is no change of identity: whether the
