@@ -271,7 +271,7 @@ TEST_F(MysqlTier, says_that_it_gets_no_connection_for_operations_and_that_nothin
     ASSERT_TRUE(run_until([&] { return host.tier().health().connections == 1; }));
     const Time asked = runtime::boot_time();
     const core::StoreFailed failed = failure(host, host.submit(acquire("2")));
-    EXPECT_EQ(failed.failure, Failure::unsent);
+    EXPECT_EQ(failed.failure, Failure::refused) << "and not tried again";
     EXPECT_NE(failed.text.find("1045"), std::string::npos) << failed.text;
     EXPECT_LT(runtime::boot_time() - asked, own.server.operation_timeout + milliseconds(800));
     EXPECT_NE(host.tier().health().warning.find("0 of 3 connections for operations"),

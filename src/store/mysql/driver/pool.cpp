@@ -417,7 +417,12 @@ void Pool::fail_late(Time now) {
     });
     oldest_ = oldest;
     std::ranges::sort(late);
-    for (const core::OperationId id : late) fail(id, core::Failure::unsent, last_error_);
+    // Turned away it is no use to try again: whoever asks is told so.
+    const bool is_refused = connections() == 0 && !refusal_.empty();
+    const std::string text = is_refused ? refusal_ : last_error_;
+    for (const core::OperationId id : late) {
+        fail(id, is_refused ? core::Failure::refused : core::Failure::unsent, text);
+    }
 }
 
 }  // namespace latchd::store::mysql
