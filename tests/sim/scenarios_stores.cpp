@@ -153,6 +153,35 @@ void what_a_paused_host_hands_over(Stage& stage) {
     stage.expect(stage.unlock(0, "r", again->token).value_or(0) > 0, "gone: " + stage.said);
 }
 
+// Rule 2: MySQL fails over and lacks no epoch, only that it was opened. It is another arbiter:
+// nobody opens that epoch a second time.
+void an_arbiter_that_lacks_an_opening(Stage& stage) {
+    if (!ready(stage)) return;
+    const Epoch first = stage.epoch();
+    stage.command(0, false);
+    const bool settles = stage.until_settling(
+        first, [] { return true; }, seconds(4));
+    stage.expect(settles, "FAILOVER begins no epoch");
+    stage.world.mysql().replicate();
+    const Moment copied = stage.world.now();
+    const Epoch second = stage.epoch();
+    const auto is_open = [&stage] {
+        return stage.world.record()->placement.state == authority::RecordState::open;
+    };
+    stage.expect(stage.until(is_open, seconds(2)), "it is not opened");
+    if (stage.is_over()) return;
+    stage.world.oracle.troubled(Site::mysql, stage.world.now() + seconds(1));
+    stage.world.oracle.store_changed();
+    stage.world.mysql().promote(stage.world.now() - copied);
+    stage.expect(stage.epoch() == second && !is_open(), "the copy has the opening");
+    const bool is_raised =
+        stage.until([&] { return stage.epoch() >= second + 64 && is_open(); }, seconds(12));
+    stage.expect(is_raised, "no epoch far above is opened");
+    const bool is_had =
+        stage.until([&] { return stage.lock(1, "s", seconds(2)).has_value(); }, seconds(40));
+    stage.expect(is_had, "liveness: " + stage.said);
+}
+
 }  // namespace
 
 std::vector<Scenario> with_store_scenarios(std::vector<Scenario> all) {
@@ -161,6 +190,7 @@ std::vector<Scenario> with_store_scenarios(std::vector<Scenario> all) {
     all.push_back({"the_later_end_carried", the_later_end_carried, of_three});
     all.push_back({"the_lost_are_known", the_lost_are_known, of_four});
     all.push_back({"an_old_copy_is_not_read", an_old_copy_is_not_read, of_three});
+    all.push_back({"an_arbiter_that_lacks_an_opening", an_arbiter_that_lacks_an_opening, of_three});
     all.push_back({"what_a_paused_host_hands_over", what_a_paused_host_hands_over, of_three});
     return all;
 }
