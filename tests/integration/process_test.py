@@ -171,6 +171,17 @@ class Ends(harness.Case):
         self.assertEqual(len({kept[0], closing[0], plain[0]}), 3)
         self.assertIn("node.ended", latchd.said())
 
+    def test_a_drain_leaves_onclose_locks_to_their_connections(self):
+        redis = self.redis()
+        latchd = self.node(redis, "n1")
+        client = latchd.client()
+        self.lock(client, "r", "closing", "PX", 20000, "KEEP", "ONCLOSE", "RELEASE")
+        self.assertEqual(latchd.client().ask("LATCHD", "DRAIN"), b"OK")
+        self.assertEqual(client.ask("PING"), b"PONG")
+        self.assertEqual(redis.keys("lock:*"), [b"lock:r:closing"])
+        client.close()
+        harness.wait_until(lambda: redis.keys("lock:*") == [])
+
     @staticmethod
     def versions(redis):
         return {key: redis.ask("PTTL", key) for key in redis.keys("lock:*")}
