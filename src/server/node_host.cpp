@@ -104,7 +104,8 @@ command::ProcessInfo NodeHost::process() const {
 
 NodeHost::Word NodeHost::word() const {
     const StoreView& view = parts_.shell->store_view();
-    if (ending_ != Ending::no) return {"draining", "the node gives its locks back and ends"};
+    if (ending_ != Ending::no)
+        return {"draining", "no new locks are given; what is held goes on to its lease"};
     if (!view.open) return {"no_store", view.reason};
     const store::Store* const store = parts_.shell->store();
     if (store != nullptr && store->fleet() != nullptr) return word_of_fleet(*store->fleet());
