@@ -13,7 +13,9 @@
 -- include: lib/arbiter.lua
 
 local number = call('HINCRBY', KEYS[1], 'claims', 1)
-local keep = call('HGET', KEYS[1], 'keep')
+-- What a change of the basis left behind may count for longer than what is granted by now.
+local keep, basis_keep = unpack(call('HMGET', KEYS[1], 'keep', 'basis_keep'))
+if keep and basis_keep then keep = math.max(keep, basis_keep) end
 
 -- Those of former leavers that count no more.
 local former = {}

@@ -81,7 +81,7 @@ public:
     }
 
     ArbiterCall next(const ArbiterTable& table) {
-        switch (samples_.number(15)) {
+        switch (samples_.number(16)) {
             case 0:
             case 1:
                 return beat();
@@ -105,11 +105,14 @@ public:
                 return samples_.chance(50) ? ArbiterCall(Forget{incarnation()}) : resource(table);
             case 13:
                 return uses();
+            case 14:
+                return samples_.chance(60) ? ArbiterCall(basis(table)) : ReadView{};
             default:
                 return samples_.chance(40) ? ArbiterCall(ReadView{}) : ReadRegistry{};
         }
     }
     std::uint64_t claims_version = 0;  // of the last fetch
+    std::uint64_t basis_number = 0;    // of the last change
 
 private:
     Incarnation incarnation() { return incarnations_[samples_.number(incarnations_.size())]; }
@@ -198,6 +201,21 @@ private:
         return call;
     }
 
+    WriteBasis basis(const ArbiterTable& table) {
+        WriteBasis call{samples_.change(), epoch(table)};
+        call.change.number = basis_number + (samples_.chance(80) ? 1 : samples_.number(3));
+        call.change.number = std::max<std::uint64_t>(call.change.number, 1);
+        call.change.from = call.epoch + 1;
+        for (Basis* const each : {&call.change.now, &call.change.next}) {
+            each->ttl_max = std::chrono::milliseconds(samples_.number(8));
+            each->delay_max = std::chrono::milliseconds(samples_.number(8));
+            if (leavers_count_) each->ttl_max = std::chrono::minutes(1);
+        }
+        call.change.ttl_before = call.change.next.ttl_max;
+        call.change.delay_before = call.change.now.delay_max;
+        return call;
+    }
+
     test::ArbiterSamples samples_;
     // For longer than a run takes, or for some milliseconds. Never in turn: while a cluster lives
     // it does not change, and what a store dropped by the one would come back by the other.
@@ -236,6 +254,7 @@ void expect_conformance(ArbiterRun& arbiter, std::uint64_t seed, int calls) {
         ASSERT_EQ(is.use_period, should.use_period) << where;
         for (const auto& [name, settings] : is.resources) retired_seen += settings.retired;
         if (is.done) ++done[call.index()];
+        random.basis_number = is.view.basis_change ? is.view.basis_change->number : 0;
         if (is.done && std::holds_alternative<FetchClaims>(call)) {
             random.claims_version = is.claims_version;
             const auto& wish = std::get<FetchClaims>(call);

@@ -43,6 +43,17 @@ FleetRecord ArbiterSamples::record(Epoch epoch) {
     return is;
 }
 
+BasisChange ArbiterSamples::change() {
+    BasisChange is;
+    is.number = large();
+    is.now = record(1).basis;
+    is.next = record(1).basis;
+    is.from = static_cast<Epoch>(1 + number(1u << 20));
+    is.ttl_before = time();
+    is.delay_before = time();
+    return is;
+}
+
 NodeRow ArbiterSamples::row(Incarnation incarnation) {
     NodeRow is;
     is.name = NodeName(word());

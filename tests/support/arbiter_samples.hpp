@@ -38,6 +38,7 @@ public:
     core::authority::Identity identity();
     core::authority::Placement placement(Epoch since);
     core::authority::FleetRecord record(Epoch epoch);
+    core::authority::BasisChange change();
     core::authority::NodeRow row(core::authority::Incarnation incarnation);
     LockKey key();
     core::Hold hold();

@@ -59,13 +59,25 @@ ArbiterReply ArbiterTable::apply(StoreMs now, const ArbiterCall& call) {
         reply.resources.assign(resources_.begin(), resources_.end());
     }
     if (std::holds_alternative<NoteUses>(call)) reply.use_period = use_period_;
-    reply.view.arbiter = identity;
-    reply.view.shown = now;
-    reply.view.record = record_;
-    reply.view.registry_version = registry_version_;
-    for (const auto& [incarnation, row] : rows_) reply.view.nodes.push_back(row);
-    std::ranges::stable_sort(reply.view.nodes, {}, &NodeRow::name);
+    reply.view = view(now);
     return reply;
+}
+
+View ArbiterTable::view(StoreMs now) const {
+    View view;
+    view.arbiter = identity;
+    view.shown = now;
+    view.record = record_;
+    view.registry_version = registry_version_;
+    view.basis_change = basis_change_;
+    for (const auto& [incarnation, row] : rows_) view.nodes.push_back(row);
+    std::ranges::stable_sort(view.nodes, {}, &NodeRow::name);
+    return view;
+}
+
+// A11. The record itself is kept as it is shown.
+void ArbiterTable::show_basis() {
+    if (record_ && basis_change_) record_->basis = basis_change_->in(record_->epoch);
 }
 
 bool ArbiterTable::is_at(Epoch epoch) const noexcept { return record_ && record_->epoch == epoch; }
@@ -82,18 +94,15 @@ void ArbiterTable::put(NodeRow row) {
     }
 }
 
-bool ArbiterTable::is_kept(const Kept& left, StoreMs now) const {
-    return age_of(left.at, now) <= 2 * (record_->basis.ttl_max + record_->basis.delay_max);
-}
-
 std::vector<HandedOver> ArbiterTable::claims_at(StoreMs now) const {
     std::vector<HandedOver> all;
     for (const auto& [from, kept] : claims_) {
         if (from.first <= opened_ || kept.claims.size() == 0) continue;
         all.push_back({from.first, from.second, age_of(kept.at, now), kept.claims});
     }
+    const Duration kept_for = view(now).claims_kept();
     for (const auto& [incarnation, left] : left_) {
-        if (!is_kept(left, now) || left.claims.size() == 0) continue;
+        if (age_of(left.at, now) > kept_for || left.claims.size() == 0) continue;
         all.push_back({0, incarnation, age_of(left.at, now), left.claims});
     }
     return all;
@@ -116,6 +125,7 @@ bool ArbiterTable::write(StoreMs now, const Propose& call) {
     }
     if (call.next.epoch <= (record_ ? record_->epoch : 0)) return false;
     record_ = call.next;
+    show_basis();
     record_->placement.state = RecordState::settling;
     record_->placement.since_ms = static_cast<std::int64_t>(now);
     return true;
@@ -191,6 +201,14 @@ bool ArbiterTable::write(StoreMs, const WriteResource& call) {
         resources_.erase(call.name);
     }
     ++registry_version_;
+    return true;
+}
+
+bool ArbiterTable::write(StoreMs, const WriteBasis& call) {
+    const std::uint64_t number = basis_change_ ? basis_change_->number : 0;
+    if (!is_at(call.epoch) || call.change.number != number + 1) return false;
+    basis_change_ = call.change;
+    show_basis();
     return true;
 }
 

@@ -217,6 +217,7 @@ bool read(const json::value& from, T& to) {
 
 std::string to_json(const core::authority::FleetRecord& record) { return serialized(record); }
 std::string to_json(const core::authority::Placement& placement) { return serialized(placement); }
+std::string to_json(const core::authority::BasisChange& change) { return serialized(change); }
 std::string to_json(const core::authority::NodeRow& row) { return serialized(row); }
 std::string to_json(const core::GrantRecord& record) { return serialized(record); }
 std::string to_json(const core::GoneFence& gone) { return serialized(gone); }
@@ -237,6 +238,7 @@ std::optional<T> from_json(std::string_view text) {
 }
 
 template std::optional<core::authority::FleetRecord> from_json(std::string_view);
+template std::optional<core::authority::BasisChange> from_json(std::string_view);
 template std::optional<core::authority::Placement> from_json(std::string_view);
 template std::optional<core::authority::NodeRow> from_json(std::string_view);
 template std::optional<core::GrantRecord> from_json(std::string_view);

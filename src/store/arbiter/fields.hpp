@@ -83,6 +83,17 @@ void fields(F& f, V& value) {
     f("stores", stores);
 }
 
+template <class F, Some<core::authority::BasisChange> V>
+void fields(F& f, V& value) {
+    auto& [number, now, next, from, ttl_before, delay_before] = value;
+    f("number", number);
+    f("now", now);
+    f("next", next);
+    f("from", from);
+    f("ttl_before_us", ttl_before);
+    f("delay_before_us", delay_before);
+}
+
 template <class F, Some<core::authority::FleetRecord> V>
 void fields(F& f, V& value) {
     auto& [uuid, epoch, placement, basis, arbiter] = value;
@@ -258,6 +269,9 @@ template <class T>
 [[nodiscard]] inline bool is_sane(const core::authority::FleetRecord& record) {
     const Epoch since = record.placement.since_epoch;
     return since > 0 && since <= record.epoch && record.epoch < (Epoch{1} << 21);
+}
+[[nodiscard]] inline bool is_sane(const core::authority::BasisChange& change) {
+    return change.number != 0 && change.from != 0;
 }
 [[nodiscard]] inline bool is_sane(const core::authority::NodeRow& row) {
     return !row.name.empty() && row.incarnation != 0;

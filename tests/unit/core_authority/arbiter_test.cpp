@@ -10,7 +10,7 @@
 #include <iterator>
 #include <utility>
 
-// Rules A1-A10, one by one, on the reference.
+// Rules A1-A11, one by one, on the reference.
 namespace latchd::core::authority {
 namespace {
 
@@ -330,6 +330,40 @@ TEST_F(Arbiter, A9_a_change_for_the_next_epoch_is_done_only_in_this_one) {
     EXPECT_FALSE(done(write(4)));
     EXPECT_EQ(ask(ReadView{}).view.registry_version, 0u);
     EXPECT_TRUE(done(write(5)));
+}
+
+BasisChange change(std::uint64_t number, Epoch from) {
+    BasisChange next;
+    next.number = number;
+    next.from = from;
+    next.next.ttl_max = seconds(10);
+    next.ttl_before = next.delay_before = seconds(60);
+    return next;
+}
+
+TEST_F(Arbiter, A11_a_change_of_the_basis_is_shown_from_its_epoch_on_whoever_began_that) {
+    settle(5);
+    EXPECT_FALSE(done(WriteBasis{change(1, 6), 4})) << "another epoch";
+    EXPECT_FALSE(done(WriteBasis{change(2, 6), 5})) << "not the next change";
+    EXPECT_TRUE(done(WriteBasis{change(1, 6), 5}));
+    EXPECT_FALSE(done(WriteBasis{change(1, 6), 5})) << "another came first";
+    EXPECT_EQ(ask(ReadView{}).view.basis_change, change(1, 6));
+    EXPECT_EQ(ask(ReadView{}).view.record->basis.ttl_max, seconds(60));
+    settle(6);  // by whoever has not heard of it
+    EXPECT_EQ(ask(ReadView{}).view.record->basis.ttl_max, seconds(10));
+    settle(7);
+    EXPECT_EQ(ask(ReadView{}).view.record->basis.ttl_max, seconds(10));
+}
+
+TEST_F(Arbiter, A11_leavers_claims_count_as_long_as_before_a_change_to_less) {
+    settle(5);
+    ask(Leave{1, held("1", 5), true});
+    ASSERT_TRUE(done(WriteBasis{change(1, 6), 5}));
+    settle(6);
+    later(2 * seconds(120));
+    EXPECT_EQ(fetch(6), std::vector<Claims>{held("1", 5)});
+    later(seconds(1));
+    EXPECT_TRUE(fetch(6).empty());
 }
 
 struct ArbiterUses : Arbiter {

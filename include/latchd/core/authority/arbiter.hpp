@@ -66,7 +66,7 @@ struct OpenEpoch {
     std::optional<std::uint64_t> claims_version{};
 };
 
-// An orderly end: the claims count for 2 * (ttl_max + delay_max), the row goes.
+// An orderly end: the claims count for View::claims_kept(), the row goes.
 struct Leave {
     Incarnation incarnation = 0;
     Claims claims;        // in parts, as HandOver
@@ -91,6 +91,12 @@ struct WriteResource {
     std::optional<Epoch> epoch{};              // that the record must show; absent: any
 };
 
+// Changes what safety rests on, from a later epoch on.
+struct WriteBasis {
+    BasisChange change;
+    Epoch epoch = 0;  // that the record must show
+};
+
 // Which of the registered resources are in use. Those that nobody used for long are retired: their
 // registration stays. Time is counted in periods in which nodes note uses, so that neither a step
 // of the arbiter's clock nor a time without nodes retires anything.
@@ -112,6 +118,7 @@ using ArbiterCall = std::variant<ReadView,
                                  Settled,
                                  ReadRegistry,
                                  WriteResource,
+                                 WriteBasis,
                                  NoteUses>;
 
 // What one incarnation handed over for one epoch, or when it left; or a part of that.
@@ -145,8 +152,9 @@ struct ArbiterReply {
 //  A4 HandOver is done only while the record's epoch is `epoch`. The last part sets row.acked.
 //  A5 FetchClaims, while the record's epoch is `epoch`, answers the claims of every epoch above the
 //     one that was opened last, dated by their first part that isn't empty, and leavers' claims,
-//     dated by their last part, that are not older than 2 * (ttl_max + delay_max). Who has none is
-//     left out. Pages of one claims_version make up the whole.
+//     dated by their last part, that are not older than 2 * (ttl_max + delay_max), the longest
+//     ones of the record and the last change. Who has none is left out. Pages of one
+//     claims_version make up the whole.
 //  A6 OpenEpoch is done only while (epoch, settling nonce) are the record's, and no claims came
 //     since those of `claims_version`. It deletes the claims of HandOver up to this epoch: they are
 //     in the store now. Leavers' claims go on: nobody else has them if that store dies.
@@ -160,6 +168,9 @@ struct ArbiterReply {
 //     noted, is in use in this period; of `used` none is retired then. With a period it retires
 //     those that were used last more than unused_periods_max periods before this one. If any became
 //     retired, or is so no more, the registry's version is raised.
+// A11 WriteBasis is done only while the record's epoch is `epoch` and the change is the next one to
+//     that which is there by its number. Views show the record's basis as the change says it,
+//     whatever Propose wrote.
 //
 // This is the reference: the simulator's arbiter, and what SQL and Lua are compared with. Copyable,
 // so that a replica that lacks the last transactions can be made of it. Not for several threads.
@@ -187,13 +198,16 @@ private:
     bool write(StoreMs now, const Settled& call);
     bool write(StoreMs now, const ReadRegistry& call);
     bool write(StoreMs now, const WriteResource& call);
+    bool write(StoreMs now, const WriteBasis& call);
     bool write(StoreMs now, const NoteUses& call);
     void put(NodeRow row);
     [[nodiscard]] bool is_at(Epoch epoch) const noexcept;
     [[nodiscard]] std::vector<HandedOver> claims_at(StoreMs now) const;
-    [[nodiscard]] bool is_kept(const Kept& left, StoreMs now) const;
+    [[nodiscard]] View view(StoreMs now) const;
+    void show_basis();
 
     std::optional<FleetRecord> record_;
+    std::optional<BasisChange> basis_change_;
     std::map<Incarnation, NodeRow> rows_;
     std::map<std::pair<Epoch, Incarnation>, Kept> claims_;
     std::map<Incarnation, Kept> left_;

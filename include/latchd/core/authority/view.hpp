@@ -4,6 +4,7 @@
 
 #include <latchd/base/ids.hpp>
 #include <latchd/base/time.hpp>
+#include <latchd/core/authority/basis.hpp>
 #include <latchd/core/authority/clock_offset.hpp>
 #include <latchd/core/authority/types.hpp>
 
@@ -41,15 +42,6 @@ struct Placement {
     Duration hold_down = std::chrono::seconds(30);  // before a better tier is taken back
 
     friend bool operator==(const Placement&, const Placement&) = default;
-};
-
-// What every node of the fleet has to agree on for promises to hold. Changed only with an epoch.
-struct Basis {
-    Duration ttl_max = std::chrono::seconds(60);
-    Duration delay_max = std::chrono::seconds(60);
-    std::vector<std::string> stores;  // names, in order of preference
-
-    friend bool operator==(const Basis&, const Basis&) = default;
 };
 
 struct FleetRecord {
@@ -111,7 +103,19 @@ struct View {
     StoreMs shown{};   // the arbiter's clock
     std::optional<FleetRecord> record;
     std::vector<NodeRow> nodes;
-    std::uint64_t registry_version = 0;  // raised with each change of a registered resource
+    std::uint64_t registry_version = 0;       // raised with each change of a registered resource
+    std::optional<BasisChange> basis_change;  // the last one; absent: there was none
+
+    // A11, by every arbiter once it has filled in the rest.
+    void show_basis() {
+        if (record && basis_change) record->basis = basis_change->in(record->epoch);
+    }
+    // For how long a leaver's claims count; without a record: not at all.
+    [[nodiscard]] Duration claims_kept() const {
+        if (!record) return Duration::zero();
+        const Duration kept = 2 * (record->basis.ttl_max + record->basis.delay_max);
+        return basis_change ? std::max(kept, basis_change->claims_kept()) : kept;
+    }
 
     friend bool operator==(const View&, const View&) = default;
 };

@@ -21,6 +21,7 @@ namespace latchd::store::arbiter {
 
 [[nodiscard]] std::string to_json(const core::authority::FleetRecord& record);
 [[nodiscard]] std::string to_json(const core::authority::Placement& placement);
+[[nodiscard]] std::string to_json(const core::authority::BasisChange& change);
 [[nodiscard]] std::string to_json(const core::authority::NodeRow& row);
 [[nodiscard]] std::string to_json(const core::GrantRecord& record);
 [[nodiscard]] std::string to_json(const core::GoneFence& gone);

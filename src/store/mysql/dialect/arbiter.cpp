@@ -154,6 +154,15 @@ public:
         add(commit);
     }
 
+    void operator()(const WriteBasis& call) {
+        add(begin);
+        // As WriteResource.
+        add("UPDATE authority SET basis_number=basis_number+1,basis=");
+        add(literal(to_json(call.change)), " WHERE ", is_ours(), " AND epoch=");
+        add(number(call.epoch), " AND epoch>0 AND basis_number+1=", number(call.change.number));
+        add(";SET @done=ROW_COUNT();", commit);
+    }
+
     void operator()(const NoteUses& call) {
         const bool ends = call.period > Duration::zero();
         add(begin, "SELECT epoch FROM authority WHERE ", is_ours(), " FOR UPDATE;");
@@ -253,7 +262,8 @@ private:
         }
         add("SELECT acked,body FROM node WHERE ", is_ours(), " ORDER BY name,incarnation;");
         add("SELECT @now,@done,@@global.read_only,a.epoch,a.claims_version,a.registry_version,"
-            "a.body,p.since_ms,p.body,a.use_period FROM authority a LEFT JOIN placement p ON "
+            "a.body,p.since_ms,p.body,a.use_period,a.basis_number,a.basis FROM authority a LEFT "
+            "JOIN placement p ON "
             "p.cluster=a.cluster AND p.name='main' WHERE a.",
             is_ours(),
             ";COMMIT");

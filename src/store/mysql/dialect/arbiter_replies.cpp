@@ -87,10 +87,14 @@ private:
         view.reply.done = rows.text(0, 1) == "1";
         view.is_read_only = rows.text(0, 2) != "0" && rows.text(0, 2) != "OFF";
         shown.registry_version = number<std::uint64_t>(rows, 0, 5, "authority");
+        if (number<std::uint64_t>(rows, 0, 10, "authority") != 0) {
+            shown.basis_change = parsed<BasisChange>(rows, 0, 11, "authority");
+        }
         if (number<std::uint64_t>(rows, 0, 3, "authority") == 0) return;
         shown.record = parsed<FleetRecord>(rows, 0, 6, "authority");
         shown.record->placement = parsed<Placement>(rows, 0, 8, "placement");
         shown.record->placement.since_ms = number<std::int64_t>(rows, 0, 7, "placement");
+        shown.show_basis();
     }
     void read_rows(const Rows& rows, View& view) {
         for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -122,8 +126,7 @@ private:
     }
     // In the order of incarnation; the date is that of its last part.
     void read_left(const Rows& rows, ArbiterReply& reply) {
-        const Basis& basis = reply.view.record->basis;
-        const Duration kept = 2 * (basis.ttl_max + basis.delay_max);
+        const Duration kept = reply.view.claims_kept();
         const std::size_t first = reply.claims.size();
         for (std::size_t i = 0; i < rows.size(); ++i) {
             const auto from = number<Incarnation>(rows, i, 0, "left_claim");

@@ -83,7 +83,13 @@ constexpr std::string_view use_period =
     "ADD COLUMN use_period BIGINT UNSIGNED NOT NULL DEFAULT 0,"
     "ADD COLUMN use_since_ms BIGINT NOT NULL DEFAULT 0";
 
-constexpr std::array<SchemaStep, 8> arbiter_steps{{
+// basis_number 0: what safety rests on was never changed (A11).
+constexpr std::string_view basis =
+    "ALTER TABLE authority "
+    "ADD COLUMN basis_number BIGINT UNSIGNED NOT NULL DEFAULT 0,"
+    "ADD COLUMN basis MEDIUMBLOB NULL";
+
+constexpr std::array<SchemaStep, 9> arbiter_steps{{
     {"authority", 1, authority},
     {"authority", 2, placement},
     {"authority", 3, node},
@@ -92,6 +98,7 @@ constexpr std::array<SchemaStep, 8> arbiter_steps{{
     {"authority", 6, resource},
     {"authority", 7, resource_uses},
     {"authority", 8, use_period},
+    {"authority", 9, basis},
 }};
 
 }  // namespace

@@ -151,6 +151,15 @@ public:
                  call.settings ? to_json(*call.settings) : "",
                  call.epoch ? std::to_string(*call.epoch) : ""}};
     }
+    Parts operator()(const WriteBasis& call) const {
+        return {scripts::arbiter_basis,
+                scripts::arbiter_basis_sha1,
+                names({}),
+                {std::to_string(call.epoch),
+                 std::to_string(call.change.number),
+                 to_json(call.change),
+                 std::to_string(to_ms(call.change.claims_kept()))}};
+    }
     Parts operator()(const NoteUses& call) const {
         Parts parts{scripts::arbiter_uses,
                     scripts::arbiter_uses_sha1,
@@ -200,7 +209,7 @@ private:
     [[nodiscard]] bool is_whole() const {
         const auto& parts = value_.elements;
         return value_.is(Type::array) && parts.size() == 5 && parts[0].is(Type::integer) &&
-               parts[1].is(Type::integer) && parts[2].elements.size() == 4 &&
+               parts[1].is(Type::integer) && parts[2].elements.size() == 5 &&
                parts[3].elements.size() % 2 == 0;
     }
     void damaged(std::string_view what) {
@@ -224,11 +233,15 @@ private:
         if (!fields[3].string.empty()) {
             view.registry_version = number<std::uint64_t>(fields[3].string, "latchd:authority");
         }
+        if (!fields[4].string.empty()) {
+            view.basis_change = parsed<BasisChange>(fields[4].string, "latchd:authority");
+        }
         if (fields[0].string.empty()) return;
         view.record = parsed<FleetRecord>(fields[0].string, "latchd:authority");
         view.record->placement = parsed<Placement>(fields[1].string, "latchd:authority");
         view.record->placement.since_ms =
             number<std::int64_t>(fields[2].string, "latchd:authority");
+        view.show_basis();
     }
     // "<acked> <beat> <JSON>"
     void read_rows(Values fields, View& view) {
@@ -317,7 +330,7 @@ private:
         for (std::size_t i = 1; i < dates.size() && reply.view.record; i += 2) {
             const auto from = number<Incarnation>(dates[i - 1].string, "latchd:left");
             const Duration age = age_of(dates[i].string, reply.view.shown, "latchd:left");
-            if (to_ms(age) <= kept_ms(reply.view.record->basis)) leavers[from] = {0, from, age, {}};
+            if (age <= reply.view.claims_kept()) leavers[from] = {0, from, age, {}};
         }
         for (std::size_t i = 1; i < fields.size(); i += 2) {
             const std::string_view name = fields[i - 1].string;

@@ -27,6 +27,7 @@ TEST(Codec, everything_comes_back_as_it_was) {
     test::ArbiterSamples samples(1);
     for (int i = 0; i < 200; ++i) {
         expect_kept(samples.record(1 + static_cast<Epoch>(samples.number((1u << 21) - 1))));
+        expect_kept(samples.change());
         expect_kept(samples.row(samples.large()));
         expect_kept(samples.grant());
         expect_kept(samples.claims(3));
@@ -72,6 +73,17 @@ TEST(Codec, has_this_form) {
     std::string earlier = to_json(settings);
     earlier.erase(earlier.find(",\"busy_cache_us\""), 21);
     EXPECT_EQ(from_json<ResourceSettings>(earlier), settings) << earlier;
+    BasisChange change;
+    change.number = 1;
+    change.next.stores = {"redis"};
+    change.from = 2;
+    EXPECT_EQ(
+        to_json(change),
+        "{\"number\":1,\"now\":{\"ttl_max_us\":60000000,\"delay_max_us\":60000000,\"stores\":[]},"
+        "\"next\":{\"ttl_max_us\":60000000,\"delay_max_us\":60000000,\"stores\":[\"redis\"]},"
+        "\"from\":2,\"ttl_before_us\":0,\"delay_before_us\":0}");
+    change.number = 0;
+    EXPECT_FALSE(from_json<BasisChange>(to_json(change)));
     NodeRow row = test::ArbiterSamples(3).row(7);
     row.clock_unsure = row.clock_vouched = false;
     row.former = 0;
