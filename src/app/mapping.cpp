@@ -122,6 +122,7 @@ command::Options command_options(const config::Options& options) {
     out.version = LATCHD_VERSION;
     out.ttl_min = options.locks.ttl_min;
     out.ttl_max = options.locks.ttl_max;
+    out.delay_max = options.locks.delay_max;
     out.wait_max = options.locks.wait_max;
     if (config::arbiter_outlives(options)) out.strict_refusal.clear();
     out.slower_than = options.slowlog.slower_than;
@@ -136,6 +137,7 @@ core::NodeOptions node_options(const config::Options& options) {
     out.locks_max = options.stores.back().max_locks;
     out.wait_max = options.locks.wait_max;
     out.ttl_max = options.locks.ttl_max;
+    out.delay_max = options.locks.delay_max;
     out.retry_window = options.locks.retry_window;
     out.wake_check = options.locks.wake_check;
     out.handover_max = options.locks.handover_max;
@@ -217,8 +219,8 @@ std::string config_hash(const config::Options& options) {
     for (const config::NamedValue& value : config::list_values(options)) {
         const bool is_store = value.path.starts_with("stores[") &&
                               (value.path.ends_with("].name") || value.path.ends_with("].type"));
-        if (!is_store && value.path != "locks.ttl_max" && !value.path.starts_with("resources.") &&
-            !value.path.starts_with("authority.")) {
+        if (!is_store && value.path != "locks.ttl_max" && value.path != "locks.delay_max" &&
+            !value.path.starts_with("resources.") && !value.path.starts_with("authority.")) {
             continue;
         }
         text += "\n" + value.path + "=" + value.text;
@@ -246,6 +248,7 @@ core::authority::FleetOptions fleet_options(const config::Options& options) {
     }
     out.outlives = config::arbiter_outlives(options);
     out.basis.ttl_max = options.locks.ttl_max;
+    out.basis.delay_max = options.locks.delay_max;
     out.config_hash = config_hash(options);
     out.version = LATCHD_VERSION;
     out.view_lease = options.authority.view_lease;

@@ -52,6 +52,8 @@ struct Context {
 
     [[nodiscard]] Host& host() const noexcept { return services.host; }
     [[nodiscard]] const Options& options() const noexcept { return services.options; }
+    // Those of the configuration, or what the fleet agreed on instead.
+    [[nodiscard]] Limits limits() const;
     // In the protocol of this moment: HELLO and RESET change it before they reply.
     [[nodiscard]] resp::Writer reply() noexcept { return {out, protocol_of(client.proto)}; }
 
@@ -71,7 +73,7 @@ struct Context {
         set_pending(std::move(subject), may_overlap);
     }
     // Of a fleet: answered later; `number`: done is told as 1.
-    void ask(std::variant<FleetMove, core::authority::WriteResource> wish, bool number = false);
+    void ask(Asked::Wish wish, bool number = false);
     // To be run once the other loops have reported.
     void gather();
     void set_pending(LockKey&& subject, bool may_overlap);  // for start()

@@ -64,7 +64,16 @@ void Context::set_pending(LockKey&& subject, bool may_overlap) {
     ++client.unanswered;
 }
 
-void Context::ask(std::variant<FleetMove, core::authority::WriteResource> wish, bool number) {
+Limits Context::limits() const {
+    Limits limits = options();
+    if (const auto agreed = host().limits()) {
+        limits.ttl_max = agreed->ttl_max;
+        limits.delay_max = agreed->delay_max;
+    }
+    return limits;
+}
+
+void Context::ask(Asked::Wish wish, bool number) {
     disposition.kind = Disposition::Kind::asked;
     disposition.asked.emplace(Asked{.wish = std::move(wish),
                                     .pending = {.command = &command,

@@ -90,6 +90,10 @@ private:
             add("the configuration differs from the fleet's registry about " +
                 joined(fleet.differing) + "; the registry counts");
         }
+        if (const std::string other = basis_differs(status); !other.empty()) {
+            add("the configuration differs from the fleet's record about " + other +
+                "; the record counts (LATCHD CLUSTER SET changes ttl_max and delay_max)");
+        }
         if (!context_.options().strict_refusal.empty()) {
             add("no resource can be strict: " + context_.options().strict_refusal);
         }

@@ -12,11 +12,17 @@
 
 namespace latchd::command {
 
-// LATCHD NODES, FAILOVER, FAILBACK, DOCTOR.
+// LATCHD NODES, FAILOVER, FAILBACK, DOCTOR, CLUSTER.
 void run_nodes(Context& context);
 void run_failover(Context& context);
 void run_failback(Context& context);
 void run_doctor(Context& context);
+void run_cluster(Context& context);
+
+// A change of ttl_max or delay_max that does not hold or is not promised yet; empty: none.
+[[nodiscard]] std::string pending_text(const core::authority::FleetStatus::OfBasis& of);
+// In what this node's configuration says otherwise than the fleet's record; empty: in nothing.
+[[nodiscard]] std::string basis_differs(const core::authority::FleetStatus& status);
 
 // One word: "serving", "settling" …
 [[nodiscard]] std::string_view word_of(core::authority::FleetStatus::Mode mode) noexcept;

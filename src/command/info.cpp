@@ -235,7 +235,9 @@ void add_latchd(const Source& source, Section& out) {
         out.number("latchd_failovers", source.fleet->failovers);
         out.number("latchd_last_failover_time", source.fleet->last_failover_unix);
         out.text("latchd_last_failover_from", or_dash(source.fleet->last_failover_from));
-        out.number("latchd_config_differs", source.fleet->differing.size());
+        const bool is_basis_other = !basis_differs(source.fleet->status).empty();
+        out.number("latchd_config_differs",
+                   source.fleet->differing.size() + (is_basis_other ? 1 : 0));
     }
     out.text("latchd_warnings", or_dash(status.warnings));
     out.number("latchd_log_lines", source.process.log_written);

@@ -33,7 +33,7 @@ void write_fleet(MapWriter& map, const FleetView& fleet, const core::Registry& r
     map.number("nodes", status.nodes.size());
     map.number("nodes_lost", status.lost.size());
     map.number("failovers", fleet.failovers);
-    std::string pending;
+    std::string pending = pending_text(status.basis);
     for (const auto& [name, settings] : registry.all()) {
         if (!settings.pending) continue;
         pending += (pending.empty() ? "" : "; ") + name + ": " + pending_text(*settings.pending);
@@ -118,6 +118,17 @@ void run_help(Context& context) { write_help(context); }
 constexpr std::uint32_t asks = flag_readonly | flag_noscript | flag_loading | flag_stale;
 
 constexpr std::array subcommands = {
+    Command{.name = "latchd|cluster",
+            .arity = -2,
+            .flags = flag_admin | flag_noscript | flag_loading | flag_stale,
+            .categories = category_admin | category_dangerous | category_slow,
+            .since = "0.1.0",
+            .group = "generic",
+            .summary = "Shows what the fleet agreed on, or changes how long its leases and delays "
+                       "may be, from the next epoch on",
+            .syntax = "[SET] [TTLMAX ms] [DELAYMAX ms]",
+            .handler = run_cluster,
+            .own = true},
     Command{.name = "latchd|doctor",
             .arity = 2,
             .flags = asks,

@@ -16,7 +16,7 @@ LockKey subject_of(const Context& context) {
 // LOCK resource id [options]
 void run_lock(Context& context) {
     core::LockCommand command;
-    if (Complaint complaint = read_lock(context.options(), context.args, command)) {
+    if (Complaint complaint = read_lock(context.limits(), context.args, command)) {
         return context.error(*complaint);
     }
     const core::Registry& registry = context.host().registry();
@@ -51,7 +51,7 @@ void run_unlock(Context& context) {
 // RENEW resource id token [PX ms | EX s] [KEEP]
 void run_renew(Context& context) {
     core::RenewCommand command;
-    if (Complaint complaint = read_renew(context.options(), context.args, command)) {
+    if (Complaint complaint = read_renew(context.limits(), context.args, command)) {
         return context.error(*complaint);
     }
     command.ticket = context.ticket();

@@ -73,7 +73,7 @@ Complaint read_name(std::string_view option, std::string_view value, core::LockC
     return std::nullopt;
 }
 
-Complaint read_wait(const Options& limits, std::string_view value, Duration& wait) {
+Complaint read_wait(const Limits& limits, std::string_view value, Duration& wait) {
     std::uint64_t ms = 0;
     const Range range{.min = 0, .max = ms_of(limits.wait_max), .unit = milliseconds};
     if (Complaint complaint = read_number("WAIT", value, range, ms)) {
@@ -84,7 +84,7 @@ Complaint read_wait(const Options& limits, std::string_view value, Duration& wai
     return std::nullopt;
 }
 
-Complaint apply_lock(const Options& limits,
+Complaint apply_lock(const Limits& limits,
                      std::string_view name,
                      std::string_view value,
                      core::LockCommand& into) {
@@ -119,7 +119,7 @@ Complaint apply_lock(const Options& limits,
 
 }  // namespace
 
-Complaint read_ttl(const Options& limits,
+Complaint read_ttl(const Limits& limits,
                    std::string_view option,
                    std::string_view input,
                    std::optional<Duration>& ttl) {
@@ -135,7 +135,7 @@ Complaint read_ttl(const Options& limits,
     return std::nullopt;
 }
 
-Complaint read_lock(const Options& limits, Arguments args, core::LockCommand& into) {
+Complaint read_lock(const Limits& limits, Arguments args, core::LockCommand& into) {
     if (Complaint complaint = read_key(args, into.key)) return complaint;
     Complaint complaint = read_options(
         "LOCK", args.subspan(3), lock_options, [&](std::string_view name, std::string_view value) {
@@ -147,7 +147,7 @@ Complaint read_lock(const Options& limits, Arguments args, core::LockCommand& in
     return complaint;
 }
 
-Complaint read_renew(const Options& limits, Arguments args, core::RenewCommand& into) {
+Complaint read_renew(const Limits& limits, Arguments args, core::RenewCommand& into) {
     if (Complaint complaint = read_key(args, into.key)) return complaint;
     if (Complaint complaint = check_bytes("token", args[3], name_bytes_max)) return complaint;
     into.token = Token(args[3]);

@@ -54,13 +54,13 @@ Complaint read_degrade(std::string_view input, std::optional<core::Degrade>& deg
     return "ERR DEGRADE " + quoted(input) + ": none, mysql or local is needed";
 }
 
-Complaint read_safety(const Options& limits, std::string_view input, core::Safety& safety) {
+Complaint read_safety(const Options& options, std::string_view input, core::Safety& safety) {
     if (equals_ignoring_case(input, "available")) {
         safety = core::Safety::available;
         return std::nullopt;
     }
     if (equals_ignoring_case(input, "strict")) {
-        if (!limits.strict_refusal.empty()) return "ERR " + limits.strict_refusal;
+        if (!options.strict_refusal.empty()) return "ERR " + options.strict_refusal;
         safety = core::Safety::strict;
         return std::nullopt;
     }
@@ -88,7 +88,8 @@ Complaint read_or_none(std::string_view name,
     return std::nullopt;
 }
 
-Complaint apply_setting(const Options& limits,
+Complaint apply_setting(const Limits& limits,
+                        const Options& options,
                         std::string_view name,
                         std::string_view value,
                         core::ResourceSettings& into) {
@@ -99,7 +100,7 @@ Complaint apply_setting(const Options& limits,
     }
     if (name == "MAXRENEW") return read_setting(name, value, {0, 0xffffffff}, into.renew_max);
     if (name == "DEGRADE") return read_degrade(value, into.degrade);
-    if (name == "SAFETY") return read_safety(limits, value, into.safety);
+    if (name == "SAFETY") return read_safety(options, value, into.safety);
     if (name == "QUEUE") return read_setting(name, value, {1, 1'000'000}, into.queue_max);
     if (name == "EXPECTLOCKS") {
         return read_setting(name, value, {1, 1'000'000'000}, into.locks_expected);
@@ -140,12 +141,13 @@ void run_set(Context& context) {
         settings.safety = settings.pending->safety;
         settings.degrade = settings.pending->degrade;
     }
+    const Limits limits = context.limits();
     const Complaint complaint =
         read_options("RESOURCE SET",
                      context.args.subspan(3),
                      set_options,
                      [&](std::string_view option, std::string_view value) {
-                         return apply_setting(context.options(), option, value, settings);
+                         return apply_setting(limits, context.options(), option, value, settings);
                      });
     if (complaint) return context.error(*complaint);
     if (settings.safety == core::Safety::strict && settings.degrade == core::Degrade::local) {

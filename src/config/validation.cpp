@@ -259,6 +259,10 @@ private:
                                                 text_of("locks.ttl_min"));
                 }
             }
+            if (list[i].delay) {
+                check_order(
+                    path + ".delay", *list[i].delay, "locks.delay_max", options_.locks.delay_max);
+            }
             check_safety(path, list[i]);
         }
     }

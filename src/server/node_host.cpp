@@ -190,6 +190,12 @@ std::optional<command::FleetView> NodeHost::fleet() const {
     return view;
 }
 
+std::optional<core::LeaseLimits> NodeHost::limits() const {
+    const store::Store* const store = parts_.shell->store();
+    const store::FleetDesk* const desk = store == nullptr ? nullptr : store->fleet();
+    return desk == nullptr ? std::nullopt : desk->limits();
+}
+
 void NodeHost::visit_clients(const std::function<void(const command::ClientState&)>& visit) const {
     parts_.sessions->visit([&visit](const Session& session) { visit(session.state()); });
 }

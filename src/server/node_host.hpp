@@ -52,6 +52,7 @@ public:
     [[nodiscard]] command::NodeStatus status() const override;
     [[nodiscard]] std::vector<command::StoreStatus> stores() const override;
     [[nodiscard]] std::optional<command::FleetView> fleet() const override;
+    [[nodiscard]] std::optional<core::LeaseLimits> limits() const override;
     [[nodiscard]] core::NodeCounts counts() const override { return parts_.shell->node().counts(); }
     [[nodiscard]] std::vector<command::Setting> settings() const override {
         return parts_.settings;

@@ -238,6 +238,9 @@ void Sessions::ask_fleet(const core::Ticket& ticket, command::Asked&& asked) {
         return desk->move(
             std::move(move->store), move->back, std::move(move->reason), answer_to(ticket, "ERR"));
     }
+    if (const auto* change = std::get_if<core::authority::BasisWanted>(&asked.wish)) {
+        return desk->change(*change, answer_to(ticket, "NOSTORE arbiter:"));
+    }
     auto& wish = std::get<core::authority::WriteResource>(asked.wish);
     // The other loops would read of it in the fleet's registry, a little later.
     auto told = [this, wish, answered = answer_to(ticket, "NOSTORE arbiter:")](

@@ -25,6 +25,10 @@ def is_retired(node, name):
     return reply is not None and rows([reply])[0]["retired"] == 1
 
 
+def cluster(node):
+    return rows([node.ask("LATCHD", "CLUSTER")])[0]
+
+
 class OverRedis(harness.Case):
     """Redis arbitrates about itself."""
 
@@ -95,6 +99,21 @@ class OverRedis(harness.Case):
             wait_until(lambda node=node: not isinstance(node.ask("LOCK", "idle", "1"), Error),
                        what="it being in use again")
         self.assertEqual(rows([a.ask("RESOURCE", "GET", "idle")])[0]["queue"], 7)
+
+    def test_ttl_max_and_delay_max_are_changed_while_the_fleet_lives(self):
+        a = self.node(self.redis_, "a")
+        b = self.node(self.redis_, "b")
+        epoch = cluster(a)["epoch"]
+        self.assertEqual(a.ask("LATCHD", "CLUSTER", "SET", "TTLMAX", 90000, "DELAYMAX", 80000), b"OK")
+        for node in (a, b):
+            wait_until(lambda node=node: cluster(node)["granted_ttl_max_ms"] == 90000,
+                       what="the new ttl_max")
+            shown = cluster(node)
+            self.assertEqual((shown["epoch"], shown["ttl_max_ms"], shown["delay_max_ms"]),
+                             (epoch + 1, 90000, 80000))
+            self.assertIn("delay_max 80000 ms, from epoch", shown["pending"], "DELAYs get longer")
+        self.assertGreater(self.lock(b.client(), "r", "1", "PX", 90000, "DELAY", 80000)[2], 80000)
+        self.assert_error(b.ask("LOCK", "r", "2", "DELAY", 80001), "ERR DELAY")
 
     def test_a_lock_outlives_a_restart_of_redis_with_its_fence(self):
         a = self.node(self.redis_, "a")
@@ -181,6 +200,53 @@ class OverRedisAndMySql(harness.Case):
         self.fleet.wait_for_epoch_above(epoch + 1)
         wait_until(lambda: rows([a.ask("RESOURCE", "GET", "order")])[0]["pending"] is None,
                    what="nothing pending")
+
+    def test_a_smaller_ttl_max_holds_from_an_epoch_on_and_no_lease_gets_shorter(self):
+        self.fleet.wait_for_strict("redis")
+        a, b, c = self.fleet
+        client = a.client()
+        token, fence = self.lock(client, "pay", "1", "PX", 50000)[:2]
+        self.lock(client, "pay", "kept", "PX", 50000, "KEEP")
+        self.assertEqual({cluster(node)["differs"] for node in self.fleet}, {"-"})
+        epoch = self.fleet.epoch()
+        self.assertEqual(b.ask("LATCHD", "CLUSTER", "SET", "TTLMAX", 5000), b"OK")
+        self.assertEqual(cluster(b)["granted_ttl_max_ms"], 5000, "less is granted at once")
+        self.fleet.wait_for_epoch_above(epoch)
+        for node in self.fleet:
+            wait_until(lambda node=node: cluster(node)["ttl_max_ms"] == 5000
+                       and cluster(node)["promised_in_ms"], what="the new ttl_max")
+            shown = cluster(node)
+            self.assertEqual((shown["pending_epoch"], shown["granted_ttl_max_ms"]), (epoch + 1, 5000))
+            self.assertGreater(shown["promised_in_ms"], 600_000, "available_max and the former one")
+            self.assertIn("ttl_max 5000 ms", Fleet.status(node)["pending"])
+            self.assertIn("ttl_max (here 60000 ms, agreed 5000 ms)", shown["differs"])
+            self.assertIn("ttl_max (here 60000 ms, ", str(node.ask("LATCHD", "DOCTOR")))
+            self.assertEqual(node.info("latchd")["latchd_config_differs"], "1")
+            wait_until(lambda node=node: "authority.basis_differs" in node.said(), what="the log")
+        self.fleet.wait_for_tier("redis", resource="pay")
+        self.assertLessEqual(self.lock(c.client(), "pay", "2", "PX", 50000)[2], 5000)
+        self.assertGreater(c.client().ask("RENEW", "pay", "1", token), 30000, "never shortens")
+        info = rows([b.ask("LOCKINFO", "pay", "1")])[0]
+        self.assertEqual((info["fence"], info["ttl_ms"]), (fence, 5000))
+        self.assertIsNone(b.ask("LOCK", "pay", "kept"))
+        # Refused by name; and back to more, which is granted in its epoch.
+        self.assertEqual(a.ask("RESOURCE", "SET", "order", "TTL", 4000), b"OK")
+        self.assert_error(a.ask("LATCHD", "CLUSTER", "SET", "TTLMAX", 3000),
+                          "ERR TTLMAX 3000: resource order has TTL 4000")
+        self.assert_error(a.ask("RESOURCE", "SET", "order", "TTL", 5001), "ERR TTL")
+        self.assertEqual(c.ask("LATCHD", "CLUSTER", "SET", "TTLMAX", 60000), b"OK")
+        self.fleet.wait_for_epoch_above(epoch + 1)
+        wait_until(lambda: cluster(c)["granted_ttl_max_ms"] == 60000, what="the old ttl_max")
+        self.fleet.wait_for_tier("redis", resource="pay")
+        self.assertGreater(self.lock(c.client(), "pay", "3", "PX", 50000)[2], 40000)
+        self.assertEqual(cluster(c)["differs"], "-")
+
+    def test_without_the_arbiter_ttl_max_stays_what_it_is(self):
+        self.mysql_.kill()
+        a = self.fleet["a"]
+        reply = a.ask("LATCHD", "CLUSTER", "SET", "TTLMAX", 5000)
+        self.assert_error(reply, "NOSTORE arbiter: ")
+        self.assertEqual(cluster(a)["granted_ttl_max_ms"], 60000)
 
     def test_the_shortest_retire_after_counts_for_all_nodes(self):
         a, b, _ = self.fleet

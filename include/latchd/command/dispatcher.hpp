@@ -61,7 +61,9 @@ struct FleetMove {
 };
 // A command that only the fleet's authority can carry out.
 struct Asked {
-    std::variant<FleetMove, core::authority::WriteResource> wish;
+    using Wish =
+        std::variant<FleetMove, core::authority::WriteResource, core::authority::BasisWanted>;
+    Wish wish;
     Pending pending;
 };
 struct FleetAnswer {

@@ -111,6 +111,8 @@ public:
     [[nodiscard]] virtual std::vector<StoreStatus> stores() const = 0;
     // Nothing: the store of this node is its own.
     [[nodiscard]] virtual std::optional<FleetView> fleet() const = 0;
+    // Of leases and delays, as the fleet agreed on. Nothing: the configuration says.
+    [[nodiscard]] virtual std::optional<core::LeaseLimits> limits() const = 0;
     [[nodiscard]] virtual core::NodeCounts counts() const = 0;
     [[nodiscard]] virtual std::vector<Setting> settings() const = 0;
     [[nodiscard]] virtual core::Registry& registry() = 0;

@@ -86,6 +86,7 @@ struct Locks {
     Duration ttl = std::chrono::seconds(30);
     Duration ttl_min = std::chrono::milliseconds(100);
     Duration ttl_max = std::chrono::seconds(60);
+    Duration delay_max = std::chrono::seconds(60);
     Duration wait_max = std::chrono::seconds(60);
     Duration clock_margin = std::chrono::milliseconds(50);
     Duration retry_window = std::chrono::seconds(15);

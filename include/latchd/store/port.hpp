@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,8 @@ public:
     // In order of preference, the host's own table last.
     [[nodiscard]] virtual std::vector<Health> stores() const = 0;
     [[nodiscard]] virtual Health arbiter() const = 0;
+    // Of leases and delays, as the node was told last; absent: not yet.
+    [[nodiscard]] virtual std::optional<core::LeaseLimits> limits() const = 0;
     // Registered resources of which this node's configuration says otherwise.
     [[nodiscard]] virtual std::vector<std::string> differing() const = 0;
 
@@ -66,6 +69,8 @@ public:
     virtual void move(std::string store, bool back, std::string reason, Answered answered) = 0;
     // RESOURCE SET and DEL; on success the registry of this node has it already.
     virtual void write(core::authority::WriteResource&& call, Answered answered) = 0;
+    // LATCHD CLUSTER SET; the id is filled in here.
+    virtual void change(core::authority::BasisWanted wish, Answered answered) = 0;
     // Hands what this node holds to the arbiter and leaves the fleet. Bounded (leave_max).
     virtual void leave(Answered answered) = 0;
 };

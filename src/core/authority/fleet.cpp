@@ -14,9 +14,7 @@ namespace latchd::core::authority {
 namespace {
 
 constexpr Duration rest_after_failure = std::chrono::milliseconds(100);
-// Of the 2 s in which every command is answered.
 constexpr std::size_t of_leavers_max = 100'000;
-constexpr Duration command_max = std::chrono::milliseconds(1500);
 
 }  // namespace
 
@@ -119,6 +117,8 @@ void Fleet::Impl::on(ArbiterAnswered&& event) {
             return;
         case Purpose::registry:
             return registry_was_read(std::move(resources), registry_version);
+        case Purpose::basis:
+            return basis_written(done);
         case Purpose::uses:
             return uses_noted(done, use_period);
         case Purpose::settled:
@@ -174,6 +174,14 @@ void Fleet::Impl::on(ArbiterFailed&& event) {
             }
             command_proposed_ = false;
             break;
+        case Purpose::basis:
+            if (agreed_.wish) {
+                basis_answered(false,
+                               arbiter_error_ +
+                                   "; whether it was written is not known: see "
+                                   "LATCHD CLUSTER");
+            }
+            break;
         case Purpose::uses:
             uses_noted(false, 0);
             break;
@@ -199,6 +207,7 @@ void Fleet::Impl::go_on() {
     if (is_gone_) return;
     if (leaving_) return leave_on();
     expire_command();
+    consider_basis_wish();
     consider_local();
     consider_kept();
     if (view_.record) {
@@ -243,6 +252,7 @@ std::optional<Time> Fleet::Impl::next_deadline() const noexcept {
     if (settling_ && !settling_->acked && doubt_.awaits_witness(now())) by(*doubt_.waits_until());
     if (now() < lease_end_) by(lease_end_);
     if (command_) by(std::max(command_due_, now()));
+    if (agreed_.wish) by(std::max(agreed_.wish_due, now()));
     if (may_note_uses()) by(std::max(collect_at_, now()));
     if (leaves_notes()) by(std::max(next_note_, now()));
     if (open_ && now() < open_->strict_from) by(open_->strict_from);
@@ -386,6 +396,7 @@ FleetStatus Fleet::Impl::status(Time at) const {
     status.arbiter_error = arbiter_error_;
     if (at < lease_end_) status.view_left = lease_end_ - at;
     if (open_ && at < open_->strict_from) status.strict_left = open_->strict_from - at;
+    status.basis = status_of_basis(at);
     return status;
 }
 

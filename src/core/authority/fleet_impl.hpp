@@ -5,10 +5,8 @@
 #include "fleet_parts.hpp"
 
 #include <cstddef>
-#include <cstdint>
 #include <deque>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -24,6 +22,7 @@ public:
     void step(Moment at, FleetEvent&& event, FleetActions& out);
     [[nodiscard]] std::optional<Time> next_deadline() const noexcept;
     [[nodiscard]] FleetStatus status(Time now) const;
+    [[nodiscard]] FleetStatus::OfBasis status_of_basis(Time now) const;
 
 private:
     using Purpose = FleetParts::Purpose;
@@ -34,6 +33,7 @@ private:
     using Wish = FleetParts::Wish;
     using Begin = FleetParts::Begin;
     using Gathered = FleetParts::Gathered;
+    using OfBasis = FleetParts::OfBasis;
 
     // fleet.cpp
     void on(ArbiterAnswered&& event);
@@ -143,6 +143,16 @@ private:
     bool vote_basis();
     [[nodiscard]] bool knows_registry() const noexcept;
     [[nodiscard]] const Basis& basis() const noexcept;
+    [[nodiscard]] LeaseLimits limits() const;
+    [[nodiscard]] bool holds(const BasisChange& change) const noexcept;
+    [[nodiscard]] Duration unsure() const;
+    [[nodiscard]] std::optional<Time> basis_promised_at() const;
+    [[nodiscard]] bool is_basis_promised() const;
+    void follow_basis_change();
+    void on(BasisWanted&& event);
+    void consider_basis_wish();
+    void basis_answered(bool done, std::string text);
+    void basis_written(bool done);
 
     // fleet_uses.cpp: which resources are in use
     void on(UsesCollected&& event);
@@ -186,6 +196,8 @@ private:
 #endif
     }
     [[nodiscard]] Time now() const noexcept { return at_.now; }
+    // Of the 2 s in which every command is answered.
+    static constexpr Duration command_max = std::chrono::milliseconds(1500);
     // Of the arbiter's clock, before anything strict rests on it.
     static constexpr std::uint32_t readings_needed = 3;
     template <class Action>
@@ -227,17 +239,14 @@ private:
     std::uint64_t registry_version_ = 0;
     bool has_registry_ = false;
     std::vector<std::pair<ResourceName, ResourceSettings>> resources_;  // as they were read
-    // Since when changes towards safety hold, by this node's clock; which are promised by now.
-    std::map<ResourceName, Time> held_since_;
-    std::set<ResourceName> promised_;
-    std::set<ResourceName> retired_;  // as was told
-    std::set<ResourceName> unnoted_;  // used, and to be noted
-    std::set<ResourceName> noting_;   // by the call that is under way
-    std::set<ResourceName> noted_;    // in the period that runs
+    std::set<ResourceName> retired_;                                    // as was told
+    std::set<ResourceName> unnoted_;                                    // used, and to be noted
+    std::set<ResourceName> noting_;  // by the call that is under way
+    std::set<ResourceName> noted_;   // in the period that runs
     std::uint64_t use_period_ = 0;
     bool uses_due_ = false;  // a note is to be sent, be it of nothing
     Time collect_at_ = Time::min();
-    bool basis_told_ = false;  // that the configuration says otherwise
+    OfBasis agreed_;
 
     // This node's row.
     bool is_named_ = false;  // the name is free: it may register

@@ -7,7 +7,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -52,6 +54,7 @@ struct FleetParts {
         open,
         forget,
         registry,
+        basis,
         uses,
         settled,
         leave,
@@ -118,6 +121,21 @@ struct FleetParts {
     struct Wish {  // this node witnessed that `after` can't go on
         Epoch after = 0;
         std::string reason;
+    };
+    // What is known of the basis and its changes, beside the view.
+    struct OfBasis {
+        std::optional<Basis> told;  // where the configuration says otherwise: the record's
+        std::optional<Basis> last;  // of the record that was followed last
+        // The change that holds, and since when by this node's clock.
+        std::uint64_t held = 0;
+        Time since{};
+        std::optional<BasisWanted> wish;
+        Time wish_due{};
+        bool is_written = false;  // the wish is on its way to the arbiter
+        // Since when changes of SAFETY and DEGRADE towards safety hold, by this node's clock;
+        // which are promised by now.
+        std::map<ResourceName, Time> held_since;
+        std::set<ResourceName> promised;
     };
     struct Begin {
         TierIndex tier = 0;

@@ -244,6 +244,7 @@ bool Fleet::Impl::may_renew_strict() const {
 
 PermitChanged Fleet::Impl::permit() const {
     PermitChanged permit;
+    permit.limits = limits();
     if (is_local_ || !open_) return permit;
     permit.is_confirmed = now() < lease_end_;
     permit.available_until = std::max(view_sent_ + options_.available_max, noted_until_);
@@ -255,8 +256,6 @@ PermitChanged Fleet::Impl::permit() const {
     permit.strict_all = recorded_.strict_all;
     permit.strict_named = recorded_.strict;
     permit.strict_ttl_max = recorded_.ttl_high;
-    permit.ttl_max = basis().ttl_max;
-    permit.delay_max = basis().delay_max;
     if (!options_.outlives) {
         permit.strict_until = Time::min();
         permit.reason = "strict resources need an arbiter that outlives the store: configure MySQL";

@@ -365,8 +365,9 @@ void Fleet::Impl::on(TierRead&& event) {
     // Leases that were counted by a clock that moved are worth nothing, in either direction.
     const bool is_in_time = !last_clock_jumped_ && !tiers_[event.tier].clock.has_strayed();
     if (event.done && is_in_time) {
+        const Duration longest = limits().ttl_longest;
         for (GrantRecord& record : event.claims.records) {
-            record.left = std::min(record.left, view_.record->basis.ttl_max);
+            record.left = std::min(record.left, longest);
         }
         settling_->read = Gathered{now(), std::move(event.claims), 0};
         take_read();

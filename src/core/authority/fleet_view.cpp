@@ -119,6 +119,7 @@ void Fleet::Impl::see(Purpose purpose, ArbiterReply&& reply, Time sent, Time rec
         return;
     }
     follow();
+    follow_basis_change();
     consider_promised();
     vote();
     forget_rows();
@@ -190,7 +191,10 @@ void Fleet::Impl::doubt_clock() {
 }
 
 // When nothing that was granted by now looks live any more by this node's clock.
-Time Fleet::Impl::long_after() const { return now() + basis().ttl_max + basis().delay_max; }
+Time Fleet::Impl::long_after() const {
+    const LeaseLimits limits = this->limits();
+    return now() + limits.ttl_longest + limits.delay_longest;
+}
 
 // Rule 5: lost is whose heartbeat has not moved for view_lease by this node's own clock. The view
 // is as old as its call; the beat was seen to move when its answer was there.

@@ -21,10 +21,15 @@ const TierSight* find(const NodeRow& row, const std::string& store) {
 
 }  // namespace
 
-// What lost nodes may have granted is over after this, whoever they were.
+// What lost nodes may have granted is over after this, whoever they were, also where the arbiter
+// has lost a change of how long that may be.
 Duration Fleet::Impl::full_wait() const {
-    const auto longest = [](const Basis& each) { return each.ttl_max + each.delay_max; };
-    return judged_lease() + std::max(longest(basis()), longest(options_.basis));
+    const Basis& own = options_.basis;
+    const Basis& last = agreed_.last ? *agreed_.last : own;
+    const LeaseLimits limits = this->limits();
+    return judged_lease() + std::max({limits.ttl_longest + limits.delay_longest,
+                                      last.ttl_max + last.delay_max,
+                                      own.ttl_max + own.delay_max});
 }
 
 // For votes: the newest process of each name, until it was lost for vote_kept.
@@ -237,13 +242,14 @@ bool Fleet::Impl::begin(Begin&& wish) {
     if (old) {
         next = *old;
     } else {
-        next.basis = options_.basis;
+        next.basis = basis();
         next.uuid = !known_.uuid.empty() ? known_.uuid
                     : target.marker      ? target.marker->uuid
                                          : ClusterUuid(uuid_from(names_.draw()));
         next.placement.hold_down = Duration::zero();
     }
     next.epoch = choice.epoch;
+    if (view_.basis_change) next.basis = view_.basis_change->in(next.epoch);
     next.arbiter = view_.arbiter;
     Placement& placement = next.placement;
     placement.hold_down = hold_down(placement, wish.is_failure);

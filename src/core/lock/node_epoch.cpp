@@ -63,7 +63,7 @@ void Node::Impl::decide_here(Task& task) {
     remember(*lock.key, token, value);
     if (task.ticket) answer(*task.ticket, Number{value});
     task.ticket.reset();
-    task.try_until = now_ + options_.ttl_max + options_.delay_max + options_.answer_max;
+    task.try_until = now_ + limits_.ttl_longest + limits_.delay_longest + options_.answer_max;
     waits_.arm(task, task.try_until);
 }
 
@@ -75,7 +75,7 @@ void Node::Impl::bar_restores(Lock& lock, const KeptHold& hold) {
         Undo wish{*lock.key, hold.request, attempt, options_.name, std::nullopt};
         Task& task = add_task(Task::Kind::undo, std::move(wish), &lock, std::nullopt);
         task.doubtful = true;
-        task.try_until = now_ + options_.ttl_max + options_.answer_max;
+        task.try_until = now_ + limits_.ttl_longest + options_.answer_max;
         start(task);
     }
 }
@@ -85,7 +85,7 @@ void Node::Impl::bar_restores(Lock& lock, const KeptHold& hold) {
 // A node that left may have handed the grant over: that counts for so long, with all that was left.
 void Node::Impl::add_gone(const LockKey& key, Fence fence, Time until) {
     if (is_of_host(fence)) return;
-    until = std::max(until, now_ + 2 * (options_.ttl_max + options_.delay_max));
+    until = std::max(until, now_ + limits_.claims_kept);
     GoneFence gone{key, fence};
     if (!gone_.empty() && gone_.back().second == gone) return;
     gone_.emplace_back(until, std::move(gone));
@@ -107,7 +107,7 @@ void Node::Impl::tell_ended(const LockKey& key, Fence fence, std::uint64_t by) {
 }
 
 void Node::Impl::add_cancelled(const LockKey& key, const RequestId& request) {
-    const Duration bar = options_.wait_max + options_.ttl_max;
+    const Duration bar = options_.wait_max + limits_.ttl_longest;
     cancelled_.emplace_back(now_ + bar, CancelledRequest{key, request, bar});
     keep_bounded(cancelled_, claims_max, now_);
 }

@@ -175,12 +175,11 @@ void Node::Impl::on(RenewCommand&& command) {
     }
     const bool strict = is_strict(command.key);
     Renew wish{command.key, command.token, options_.name, std::nullopt, command.keep, strict};
-    if (command.ttl) {
-        wish.ttl = std::min({*command.ttl, options_.ttl_max, permit_.ttl_max});
-        if (strict) wish.ttl = std::max(*wish.ttl, strict_ttl_min);
-    }
+    wish.ttl = command.ttl;
     if (command.keep) wish.stands = standing_attempt(options_.incarnation);
-    const bool looks = strict && needs_look(lock);
+    // What it was granted for may be longer than is granted by now.
+    const bool is_unknown = !wish.ttl && !lock.record && limits_.ttl_max < limits_.ttl_longest;
+    const bool looks = is_unknown || (strict && needs_look(lock));
     Operation operation = looks ? Operation(Inspect{command.key}) : Operation(wish);
     Task& task = add_task(Task::Kind::renew, std::move(operation), &lock, command.ticket);
     if (looks) task.after_look = std::move(wish);
@@ -196,7 +195,7 @@ void Node::Impl::on(RenewCommand&& command) {
 // record of the lock it would have to say the longest that there is, and whoever loses this node
 // would wait that out for every strict lock.
 bool Node::Impl::needs_look(const Lock& lock) const noexcept {
-    return !lock.record && permit_.strict_ttl_max < options_.ttl_max + options_.delay_max;
+    return !lock.record && permit_.strict_ttl_max < limits_.ttl_longest + limits_.delay_longest;
 }
 
 // Whether the renewal was sent. If not, `reply` says what it would have answered.
@@ -303,11 +302,12 @@ void Node::Impl::cancel_here(const LockKey& key, const RequestId& request) {
 
 void Node::Impl::on(CancelCommand&& command) {
     cancel_here(command.key, command.request);
-    Cancel wish{command.key, command.request, options_.name, options_.wait_max + options_.ttl_max};
+    Cancel wish{
+        command.key, command.request, options_.name, options_.wait_max + limits_.ttl_longest};
     Lock& lock = lock_of(command.key);
     add_cancelled(command.key, command.request);
     Task& task = add_task(Task::Kind::cancel, std::move(wish), &lock, command.ticket);
-    task.try_until = now_ + options_.wait_max + options_.ttl_max;
+    task.try_until = now_ + options_.wait_max + limits_.ttl_longest;
     start(task);
 }
 
@@ -443,7 +443,7 @@ void Node::Impl::on(ClientGone&& event) {
             if (holder.release_on_close) to_release.push_back(holder.token);
         }
         for (const Token& token : to_release) {
-            give_back(*lock, token, now_ + options_.ttl_max + options_.answer_max);
+            give_back(*lock, token, now_ + limits_.ttl_longest + options_.answer_max);
         }
         settle(*lock);
     }

@@ -26,7 +26,7 @@ namespace latchd::core {
 class Node::Impl {
 public:
     Impl(NodeOptions options, Registry& registry, NameSource& names)
-        : options_(std::move(options)), registry_(registry), names_(names) {}
+        : options_(std::move(options)), registry_(registry), names_(names), limits_(own_limits()) {}
 
     void step(Time now, Event&& event, Actions& out);
 
@@ -152,6 +152,8 @@ public:
     [[nodiscard]] Allowed allowed(const LockKey& key, Duration ttl_high);
     [[nodiscard]] Allowed allowed(const Request& request);
     [[nodiscard]] bool may_start(const Task& task);
+    void cut(Renew& wish, const Lock& lock) const;
+    [[nodiscard]] LeaseLimits own_limits() const noexcept;
     [[nodiscard]] bool is_strict(const LockKey& key) const noexcept;
     [[nodiscard]] bool is_covered(const ResourceName& resource, Duration ttl_high);
     [[nodiscard]] bool is_degraded(const ResourceSettings* settings) const noexcept;
@@ -248,6 +250,7 @@ public:
     std::size_t journal_room_ = std::numeric_limits<std::size_t>::max();
     Epoch epoch_wanted_ = 0;  // after ClaimsWanted nothing older opens
     PermitChanged permit_;
+    LeaseLimits limits_;
     std::unordered_map<ResourceName, Duration> strict_asked_;
     std::unordered_map<ResourceName, Pace> paces_;  // of resources with KEEP locks
     std::deque<std::pair<Time, GoneFence>> gone_;
@@ -272,11 +275,6 @@ public:
     std::unordered_multimap<ClientId, Task*> taking_over_;  // RENEW KEEP under way
     std::unordered_map<ClientId, std::vector<Parted>> parted_;
     std::size_t parted_count_ = 0;
-    struct Remembered {
-        std::int64_t value = 0;
-        std::size_t lock = 0;  // hash of its key
-        Time until{};
-    };
     // Flat: most are cold, and most that are looked for are not here, which flat maps say by a
     // byte.
     boost::unordered_flat_map<Token, Remembered, std::hash<Token>> remembered_;

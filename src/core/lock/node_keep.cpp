@@ -49,7 +49,7 @@ Duration Node::Impl::kept_left(const LockKey& key, Duration left) const noexcept
 // what was told isn't either, though an answer that came slowly shows the hard end too soon.
 GrantRecord Node::Impl::to_be_kept(const LockKey& key, const KeptRecord& kept) const {
     GrantRecord record = to_record(key, kept, now_);
-    record.left = std::min(kept_left(key, record.left), std::max(record.left, options_.ttl_max));
+    record.left = std::min(kept_left(key, record.left), std::max(record.left, limits_.ttl_longest));
     if (record.hard_left) record.hard_left = std::max(*record.hard_left, record.left);
     return record;
 }
@@ -261,7 +261,7 @@ void Node::Impl::give_back_parted(ClientId client) {
     parted_count_ -= holds.size();
     for (const Parted& hold : holds) {
         Lock& lock = lock_of(hold.key);
-        give_back_attempts(lock, hold, now_ + options_.ttl_max + options_.answer_max);
+        give_back_attempts(lock, hold, now_ + limits_.ttl_longest + options_.answer_max);
         settle(lock);
     }
 }

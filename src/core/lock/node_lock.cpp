@@ -139,14 +139,15 @@ void Node::Impl::make_acquire(Request& request, bool join_only, Acquire& wish) {
     wish.owner = command.owner;
     wish.node = options_.name;
     wish.client = command.client;
-    wish.ttl = *command.ttl;
+    wish.strict = settings != nullptr && settings->safety == Safety::strict;
+    const Duration ttl_min = wish.strict ? strict_ttl_min : Duration::zero();
+    wish.ttl = std::min(*command.ttl, std::max(limits_.ttl_max, ttl_min));
     wish.hold_max = command.hold_max;
     wish.renew_max = settings != nullptr ? settings->renew_max.value_or(0) : 0;
-    wish.delay = command.delay.value_or(Duration::zero());
+    wish.delay = std::min(command.delay.value_or(Duration::zero()), limits_.delay_max);
     wish.retry_window = options_.retry_window;
     wish.keep = command.keep;
     wish.join_only = join_only;
-    wish.strict = settings != nullptr && settings->safety == Safety::strict;
     wish.waits = !join_only && request.queued && now_ < request.wait_until;
     if (wish.waits) request.lock->in_queue = true;
     const Lock& lock = *request.lock;
@@ -423,7 +424,7 @@ void Node::Impl::undo(Request& request) {
     Undo wish{*request.lock->key, request.id, request.attempt, options_.name, std::nullopt};
     Task& task = add_task(Task::Kind::undo, std::move(wish), request.lock, std::nullopt);
     task.doubtful = request.stage == Request::Stage::doubtful;
-    task.try_until = now_ + options_.ttl_max + options_.answer_max;
+    task.try_until = now_ + limits_.ttl_longest + options_.answer_max;
     task.shared_only = fleet_local_ && !request.is_local;
     start(task);
 }

@@ -210,7 +210,7 @@ struct Task : Timer {
     bool shared_only = false;        // not for the host's table: waits for the shared store
     bool explain = false;            // info
     std::optional<ClientId> keeper;  // renew: KEEP, for this client
-    // renew, of a strict lock that this node has no record of: the operation looks at the lock
+    // renew, of a lock that this node has no record of: the operation looks at the lock
     // first, then this is sent. What the look showed:
     std::optional<Renew> after_look;
     std::optional<Duration> seen_left;
@@ -239,6 +239,13 @@ inline constexpr std::size_t parted_max = 10'000;  // above: they stay to their 
     return {incarnation, 0};
 }
 [[nodiscard]] std::string holds_full_text();
+
+// What an UNLOCK or RENEW was answered.
+struct Remembered {
+    std::int64_t value = 0;
+    std::size_t lock = 0;  // hash of its key
+    Time until{};
+};
 
 // An operation that the store has not answered yet.
 struct Flight {

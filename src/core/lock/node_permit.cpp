@@ -43,11 +43,11 @@ bool Node::Impl::complete(LockCommand& command) {
     static const ResourceSettings defaults;
     const ResourceSettings& resource = settings != nullptr ? *settings : defaults;
     command.ttl = std::min(command.ttl.value_or(resource.ttl.value_or(registry_.ttl_default)),
-                           std::min(options_.ttl_max, permit_.ttl_max));
+                           limits_.ttl_max);  // again when it is sent: it may wait first
     command.hold_max = first_of(command.hold_max, resource.hold_max);
     command.expect = first_of(command.expect, resource.expect);
     command.delay = first_of(command.delay, resource.delay);
-    if (command.delay) command.delay = std::min(*command.delay, permit_.delay_max);
+    if (command.delay) command.delay = std::min(*command.delay, limits_.delay_max);
     if (resource.safety == Safety::strict) {
         command.ttl = std::max(*command.ttl, strict_ttl_min);
         if (command.release_on_close) {
@@ -196,15 +196,31 @@ Allowed Node::Impl::allowed(const Request& request) {
     return std::min(most, Allowed::joining);
 }
 
+LeaseLimits Node::Impl::own_limits() const noexcept {
+    const Duration ttl_max = options_.ttl_max;
+    const Duration delay_max = options_.delay_max;
+    return {ttl_max, delay_max, ttl_max, delay_max, 2 * (ttl_max + delay_max)};
+}
+
+// A lease that was granted for longer than is granted by now is not renewed for that.
+void Node::Impl::cut(Renew& wish, const Lock& lock) const {
+    if (!wish.ttl && lock.record && lock.record->ttl > limits_.ttl_max) {
+        wish.ttl = lock.record->ttl;
+    }
+    if (!wish.ttl) return;
+    wish.ttl = std::min(*wish.ttl, limits_.ttl_max);
+    if (wish.strict) wish.ttl = std::max(*wish.ttl, strict_ttl_min);
+}
+
 bool Node::Impl::may_start(const Task& task) {
     if (task.shared_only && fleet_local_) return false;
     const LockKey* key = task.lock != nullptr ? task.lock->key : nullptr;
     Duration ttl_high{};
     if (const auto* const renew = std::get_if<Renew>(&task.operation)) {
         const KeptRecord* const record = task.lock->record ? &*task.lock->record : nullptr;
-        const Duration ttl = record != nullptr ? record->ttl : options_.ttl_max;
+        const Duration ttl = record != nullptr ? record->ttl : limits_.ttl_longest;
         const Duration delay =
-            record != nullptr ? record->delay : task.seen_delay.value_or(options_.delay_max);
+            record != nullptr ? record->delay : task.seen_delay.value_or(limits_.delay_longest);
         // It never shortens: what is left may be more than what it gives.
         ttl_high =
             std::max(renew->ttl.value_or(ttl), task.seen_left.value_or(Duration::zero())) + delay;
@@ -235,6 +251,7 @@ void Node::Impl::on(UsesWanted&&) {
 void Node::Impl::on(PermitChanged&& event) {
     const bool is_worth_less = permit_.is_confirmed && !event.is_confirmed;
     permit_ = std::move(event);
+    limits_ = permit_.limits.value_or(own_limits());
     std::ranges::sort(permit_.strict_named);
     if (!open_) return;
     if (is_worth_less) refuse_degraded();

@@ -59,6 +59,7 @@ void Node::Impl::start(Task& task, Request* then) {
         GrantRecord& record = restore->record;
         record = to_be_kept(*lock.key, *lock.record);
     }
+    if (auto* const renew = std::get_if<Renew>(&task.operation)) cut(*renew, *task.lock);
     if (!open_ || !may_start(task)) {
         if (task.ticket && tasks_.size() > tasks_max) {
             fail(*task.ticket,
@@ -73,7 +74,7 @@ void Node::Impl::start(Task& task, Request* then) {
             release->then.reset();  // sent again, it only releases
         } else if (auto* const undo = std::get_if<Undo>(&sent.operation)) {
             if (task.doubtful && !kill_works_) {
-                undo->tombstone = options_.ttl_max + options_.answer_max;
+                undo->tombstone = limits_.ttl_longest + options_.answer_max;
             }
         }
     }
@@ -104,7 +105,7 @@ bool Node::Impl::goes_on(const Task& task) const noexcept {
 // For how long the lock may be held at most, whatever became of the task.
 std::string Node::Impl::max_ms(const Task& task) const {
     const Lock& lock = *task.lock;
-    const Duration left = lock.record ? lock.record->lease_end - now_ : options_.ttl_max;
+    const Duration left = lock.record ? lock.record->lease_end - now_ : limits_.ttl_longest;
     return "max_ms=" + std::to_string(std::max<std::int64_t>(to_ms(left), 0));
 }
 

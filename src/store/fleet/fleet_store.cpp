@@ -200,6 +200,12 @@ void FleetStore::move(std::string store, bool back, std::string reason, Answered
     happened(authority::Command{id, std::move(store), back, std::move(reason)});
 }
 
+void FleetStore::change(authority::BasisWanted wish, Answered answered) {
+    wish.id = ++last_command_;
+    commands_.emplace(wish.id, std::move(answered));
+    happened(std::move(wish));
+}
+
 void FleetStore::leave(Answered answered) {
     if (!is_started_ || left_) return answered(false, "");
     left_ = std::move(answered);

@@ -54,9 +54,11 @@ public:
     [[nodiscard]] Counts counts() const override { return counts_; }
     [[nodiscard]] std::vector<Health> stores() const override;
     [[nodiscard]] Health arbiter() const override { return arbiter_->health(); }
+    [[nodiscard]] std::optional<core::LeaseLimits> limits() const override { return limits_; }
     [[nodiscard]] std::vector<std::string> differing() const override { return differing_; }
     void move(std::string store, bool back, std::string reason, Answered answered) override;
     void write(core::authority::WriteResource&& call, Answered answered) override;
+    void change(core::authority::BasisWanted wish, Answered answered) override;
     void leave(Answered answered) override;
 
 private:
@@ -146,6 +148,7 @@ private:
     bool is_proposed_ = false;
     std::vector<std::string> differing_;
     std::optional<Time> differs_at_;  // when it is logged, if it is still so
+    std::optional<core::LeaseLimits> limits_;
     std::uint64_t last_command_ = 0;
     std::map<std::uint64_t, Answered> commands_;
     Answered left_;

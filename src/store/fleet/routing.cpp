@@ -126,6 +126,8 @@ void FleetStore::to_node(core::Event&& event) {
         closed_reason_ = closed->reason;
     } else if (const auto* opened = std::get_if<core::StoreOpened>(&event); opened && is_local_) {
         local_opening_ = *opened;
+    } else if (const auto* permit = std::get_if<core::PermitChanged>(&event)) {
+        limits_ = permit->limits;
     }
     sink_.deliver(std::move(event));
 }

@@ -45,6 +45,10 @@ public:
     NodeStatus status() const override { return node; }
     std::vector<StoreStatus> stores() const override { return store_list; }
     std::optional<FleetView> fleet() const override { return fleet_view; }
+    std::optional<core::LeaseLimits> limits() const override {
+        if (!fleet_view) return std::nullopt;
+        return fleet_view->status.basis.limits;
+    }
     core::NodeCounts counts() const override { return node_counts; }
     std::vector<Setting> settings() const override { return setting_list; }
     core::Registry& registry() override { return resources; }

@@ -255,5 +255,107 @@ TEST_F(FleetCommands, time_commands_that_are_answered_at_once_by_the_clock) {
                 HasSubstr("cmdstat_ping:calls=1,usec=3,usec_per_call=3.00"));
 }
 
+// ---- what safety rests on ----------------------------------------------------------------------
+
+TEST_F(FleetCommands, cluster_shows_what_was_agreed_on_and_what_is_pending) {
+    authority::FleetStatus& status = host.fleet_view->status;
+    status.record->basis.stores = {"redis", "mysql"};
+    const std::string text = ask(client, {"LATCHD", "CLUSTER"});
+    for (const char* part : {"*24\r\n",
+                             "ttl_max_ms\r\n:60000\r\n",
+                             "stores\r\n$12\r\nredis, mysql\r\n",
+                             "granted_ttl_max_ms\r\n:60000\r\n",
+                             "pending\r\n$1\r\n-\r\n",
+                             "pending_epoch\r\n:0\r\n"}) {
+        EXPECT_THAT(text, HasSubstr(part));
+    }
+    authority::BasisChange change;
+    change.number = 1;
+    change.from = 7;
+    change.next.ttl_max = std::chrono::seconds(20);
+    status.basis.pending = change;
+    status.basis.limits.ttl_max = std::chrono::seconds(20);
+    EXPECT_THAT(ask(client, {"LATCHD", "CLUSTER"}),
+                HasSubstr("ttl_max 20000 ms, delay_max 60000 ms, from epoch 7\r\n"));
+    EXPECT_THAT(ask(client, {"LATCHD", "STATUS"}), HasSubstr("from epoch 7\r\n"));
+    status.basis.promised_in = std::chrono::seconds(9);
+    const std::string held = ask(client, {"LATCHD", "CLUSTER"});
+    EXPECT_THAT(held, HasSubstr("from epoch 7, promised in 9000 ms\r\n"));
+    EXPECT_THAT(held, HasSubstr("promised_in_ms\r\n:9000\r\n"));
+    EXPECT_THAT(held, HasSubstr("granted_ttl_max_ms\r\n:20000\r\n"));
+}
+
+TEST_F(FleetCommands, cluster_set_asks_the_fleet) {
+    const Disposition set =
+        run(client, {"LATCHD", "CLUSTER", "SET", "TTLMAX", "20000", "delaymax", "90000"});
+    ASSERT_EQ(set.kind, Disposition::Kind::asked) << out;
+    const auto& wish = std::get<authority::BasisWanted>(set.asked->wish);
+    EXPECT_EQ(wish.ttl_max, std::chrono::seconds(20));
+    EXPECT_EQ(wish.delay_max, std::chrono::seconds(90));
+    ASSERT_FALSE(host.notices.empty());
+    EXPECT_THAT(host.notices.back().text,
+                HasSubstr("LATCHD CLUSTER SET TTLMAX 20000 DELAYMAX 90000 by "));
+}
+
+TEST_F(FleetCommands, cluster_set_names_what_is_wrong) {
+    core::ResourceSettings settings;
+    settings.ttl = std::chrono::seconds(30);
+    settings.delay = std::chrono::seconds(5);
+    host.resources.set(ResourceName("pay"), settings);
+    settings = {};
+    settings.safety = core::Safety::strict;
+    host.resources.set(ResourceName("vault"), settings);
+    const std::pair<std::vector<std::string_view>, const char*> cases[] = {
+        {{"LATCHD", "CLUSTER", "GET"}, "-ERR LATCHD CLUSTER 'GET': SET is needed, or nothing\r\n"},
+        {{"LATCHD", "CLUSTER", "SET"}, "-ERR LATCHD CLUSTER SET: TTLMAX or DELAYMAX is needed\r\n"},
+        {{"LATCHD", "CLUSTER", "SET", "TTLMAX", "29999"},
+         "-ERR TTLMAX 29999: resource pay has TTL 30000; RESOURCE SET it to less first\r\n"},
+        {{"LATCHD", "CLUSTER", "SET", "DELAYMAX", "4999"},
+         "-ERR DELAYMAX 4999: resource pay has DELAY 5000; RESOURCE SET it to less first\r\n"},
+    };
+    for (const auto& [words, answer] : cases) EXPECT_EQ(ask(client, words), answer);
+    for (const char* ttl : {"0", "99", "-1", "86400001", "1s", ""}) {
+        EXPECT_THAT(ask(client, {"LATCHD", "CLUSTER", "SET", "TTLMAX", ttl}),
+                    testing::StartsWith("-ERR TTLMAX"))
+            << ttl;
+    }
+    EXPECT_THAT(ask(client, {"LATCHD", "CLUSTER", "SET", "TTLMAX"}), testing::StartsWith("-ERR"));
+    EXPECT_THAT(ask(client, {"LATCHD", "CLUSTER", "SET", "STORES", "a"}),
+                testing::StartsWith("-ERR"));
+    host.resources.erase("pay");
+    EXPECT_EQ(
+        ask(client, {"LATCHD", "CLUSTER", "SET", "TTLMAX", "1999"}),
+        "-ERR TTLMAX 1999: resource vault is strict, and leases of those are of at least 2000 "
+        "milliseconds\r\n");
+    host.fleet_view.reset();
+    EXPECT_THAT(ask(client, {"LATCHD", "CLUSTER"}), testing::StartsWith("-ERR the locks of this"));
+}
+
+TEST_F(FleetCommands, limits_are_those_of_the_fleet) {
+    core::LeaseLimits& limits = host.fleet_view->status.basis.limits;
+    limits.ttl_max = std::chrono::seconds(90);
+    limits.delay_max = std::chrono::seconds(7);
+    Disposition got = run(client, {"LOCK", "r", "1", "PX", "80000", "DELAY", "7000"});
+    ASSERT_EQ(got.kind, Disposition::Kind::started) << out;
+    EXPECT_EQ(std::get<core::LockCommand>(got.started->command).ttl, std::chrono::seconds(80));
+    EXPECT_THAT(ask(client, {"LOCK", "r", "1", "DELAY", "7001"}),
+                testing::StartsWith("-ERR DELAY"));
+    EXPECT_EQ(run(client, {"RESOURCE", "SET", "r", "TTL", "90000"}).kind, Disposition::Kind::asked);
+    EXPECT_THAT(ask(client, {"RESOURCE", "SET", "r", "TTL", "90001"}),
+                testing::StartsWith("-ERR TTL"));
+}
+
+TEST_F(FleetCommands, a_configuration_that_says_otherwise_is_shown) {
+    EXPECT_THAT(ask(client, {"INFO", "latchd"}), HasSubstr("latchd_config_differs:1\r\n"));
+    host.fleet_view->status.basis.configured.ttl_max = std::chrono::seconds(30);
+    EXPECT_THAT(ask(client, {"INFO", "latchd"}), HasSubstr("latchd_config_differs:2\r\n"));
+    const std::string differs = "ttl_max (here 30000 ms, agreed 60000 ms)";
+    EXPECT_THAT(ask(client, {"LATCHD", "DOCTOR"}),
+                HasSubstr("the configuration differs from the fleet's record about " + differs +
+                          "; the record counts (LATCHD CLUSTER SET changes ttl_max and "
+                          "delay_max)\r\n"));
+    EXPECT_THAT(ask(client, {"LATCHD", "CLUSTER"}), HasSubstr(differs + "\r\n"));
+}
+
 }  // namespace
 }  // namespace latchd::command

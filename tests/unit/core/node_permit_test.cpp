@@ -249,6 +249,74 @@ TEST(NodeStrict, goes_by_its_own_end) {
     EXPECT_EQ(got(a, a.send(2, lock({.id = "2"}))), "pending");
 }
 
+// ---- how long leases may be -------------------------------------------------------------------
+
+PermitChanged limited(Duration granted, Duration longest) {
+    PermitChanged permit;
+    permit.limits = core::LeaseLimits{granted, granted, longest, longest, 4 * longest};
+    return permit;
+}
+
+TEST(NodeLimits, the_fleets_word_counts_whatever_this_node_is_configured_for) {
+    World world;
+    Member& a = world.at(0);
+    a.feed(limited(seconds(90), seconds(90)));
+    EXPECT_EQ(granted(a.outcome(a.send(1, lock({.ttl_ms = 120'000})))).left, seconds(90));
+    a.feed(limited(seconds(5), seconds(90)));
+    EXPECT_EQ(granted(a.outcome(a.send(1, lock({.id = "2"})))).left, seconds(5));
+    a.feed(PermitChanged{});
+    EXPECT_EQ(granted(a.outcome(a.send(1, lock({.ttl_ms = 120'000, .id = "3"})))).left,
+              seconds(60));
+}
+
+TEST(NodeLimits, a_lock_that_waited_is_granted_for_what_may_be_granted_then) {
+    World world;
+    Member& a = world.at(0);
+    const auto first = granted(a.outcome(a.send(1, lock())));
+    const auto waiting = a.send(2, lock({.ttl_ms = 30'000, .wait_ms = 20'000, .delay_ms = 9'000}));
+    a.feed(limited(seconds(5), seconds(60)));
+    EXPECT_EQ(got(a, a.send(1, unlock(first.token.str()))), "1");
+    EXPECT_EQ(granted(a.outcome(waiting)).left, seconds(5));
+    EXPECT_EQ(a.journal.at(key()).delay, seconds(5));
+}
+
+TEST(NodeLimits, a_renewal_is_cut_and_never_shortens) {
+    World world;
+    Member& a = world.at(0);
+    const auto held = granted(a.outcome(a.send(1, lock({.ttl_ms = 30'000}))));
+    a.feed(limited(seconds(5), seconds(60)));
+    EXPECT_EQ(got(a, a.send(1, renew(held.token.str()))), "30000");
+    world.advance(seconds(28));
+    EXPECT_EQ(got(a, a.send(1, renew(held.token.str()))), "5000");
+    EXPECT_EQ(got(a, a.send(1, renew(held.token.str(), 40'000))), "5000");
+}
+
+TEST(NodeLimits, keep_goes_on_with_leases_of_what_may_be_granted) {
+    World world;
+    Member& a = world.at(0);
+    (void)granted(a.outcome(a.send(1, lock({.ttl_ms = 30'000, .keep = true}))));
+    a.feed(limited(seconds(6), seconds(60)));
+    world.advance(seconds(29));
+    EXPECT_EQ(a.journal.at(key()).ttl, seconds(6));
+    world.advance(seconds(60));
+    ASSERT_TRUE(a.journal.contains(key())) << "it is renewed all the same";
+    EXPECT_LE(a.journal.at(key()).left, seconds(6));
+    EXPECT_TRUE(a.happened.empty());
+}
+
+TEST(NodeLimits, what_was_granted_elsewhere_is_looked_at_before_it_is_renewed) {
+    World world(2);
+    Member& a = world.at(0);
+    Member& b = world.at(1);
+    const auto held = granted(a.outcome(a.send(1, lock({.ttl_ms = 30'000}))));
+    b.feed(limited(seconds(5), seconds(60)));
+    world.advance(seconds(28));
+    EXPECT_EQ(got(b, b.send(1, renew(held.token.str()))), "5000");
+    EXPECT_EQ(b.sent<core::Inspect>(), 1u);
+    EXPECT_EQ(got(b, b.send(1, renew(held.token.str()))), "5000");
+    EXPECT_EQ(b.sent<core::Inspect>(), 1u) << "its record is known now";
+}
+
 TEST(NodeStrict, asks_once_before_the_first_grant_and_waits) {
     World world;
     Member& a = world.at(0);

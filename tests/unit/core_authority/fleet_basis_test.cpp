@@ -3,6 +3,9 @@
 
 #include "fleet_world.hpp"
 
+#include <algorithm>
+#include <string_view>
+
 // What safety rests on changes with an epoch (design section 5, the record).
 namespace latchd::core::authority {
 namespace {
@@ -123,8 +126,165 @@ TEST_F(FleetBasis, the_record_counts_whatever_a_configuration_says) {
         options.basis.stores = {"sql", "cache"};
     });
     ASSERT_TRUE(world.run_until([&] { return node.is_open; }, seconds(2)));
-    EXPECT_EQ(node.permit.ttl_max, seconds(60));
+    EXPECT_EQ(node.permit.limits->ttl_max, seconds(60));
     EXPECT_EQ(world.record().basis.ttl_max, seconds(60));
+}
+
+// ---- ttl_max and delay_max ---------------------------------------------------------------------
+
+class FleetLimits : public FleetBasis {
+protected:
+    // LATCHD CLUSTER SET TTLMAX.
+    void want(std::size_t node, Duration ttl_max) {
+        world.tell(world.node(node), BasisWanted{++asked, ttl_max, {}});
+    }
+    bool is_answered(std::size_t node) {
+        return world.run_until([&] { return world.node(node).commanded.size() == 1; }, seconds(2));
+    }
+    const LeaseLimits& limits(std::size_t node) { return *world.node(node).permit.limits; }
+    std::uint64_t asked = 0;
+};
+
+TEST_F(FleetLimits, a_smaller_ttl_max_is_granted_at_once_and_the_larger_is_waited_out) {
+    want(0, seconds(20));
+    ASSERT_TRUE(is_answered(0));
+    EXPECT_TRUE(world.node(0).commanded[0].done) << world.node(0).commanded[0].text;
+    EXPECT_EQ(limits(0).ttl_max, seconds(20)) << "less is granted before the epoch";
+    EXPECT_EQ(limits(0).ttl_longest, seconds(60));
+    ASSERT_TRUE(is_open_in(first + 1));
+    EXPECT_EQ(world.record().basis.ttl_max, seconds(20));
+    EXPECT_EQ(world.record().basis.delay_max, seconds(60));
+    EXPECT_EQ(world.record().placement.reason,
+              "operator: ttl_max 20000 ms, delay_max 60000 ms, instead of ttl_max 60000 ms, "
+              "delay_max 60000 ms");
+    for (std::size_t i : {0, 1}) {
+        EXPECT_EQ(limits(i).ttl_max, seconds(20));
+        EXPECT_EQ(limits(i).ttl_longest, seconds(60)) << "a node that is cut off grants by the old";
+    }
+    // available_max and the former ttl_max: 90 s.
+    world.run(seconds(80));
+    EXPECT_EQ(limits(1).ttl_longest, seconds(60));
+    auto status = world.node(1).fleet->status(world.now()).basis;
+    ASSERT_TRUE(status.pending && status.promised_in);
+    EXPECT_EQ(status.pending->from, first + 1);
+    EXPECT_GT(*status.promised_in, Duration::zero());
+    EXPECT_LE(*status.promised_in, seconds(11));
+    world.run(seconds(15));
+    EXPECT_EQ(limits(1).ttl_longest, seconds(20));
+    status = world.node(1).fleet->status(world.now()).basis;
+    EXPECT_FALSE(status.pending);
+    EXPECT_EQ(world.record().epoch, first + 1);
+}
+
+TEST_F(FleetLimits, a_larger_ttl_max_is_granted_only_in_its_epoch) {
+    world.node(1).is_paused = true;  // it will not acknowledge
+    want(0, seconds(90));
+    ASSERT_TRUE(is_answered(0));
+    EXPECT_EQ(limits(0).ttl_max, seconds(60));
+    EXPECT_EQ(limits(0).ttl_longest, seconds(90));
+    EXPECT_TRUE(world.node(0).fleet->status(world.now()).basis.pending);
+    ASSERT_TRUE(
+        world.run_until([&] { return world.node(0).opened.epoch == first + 1; }, seconds(4)));
+    EXPECT_EQ(limits(0).ttl_max, seconds(90));
+    EXPECT_FALSE(world.node(0).fleet->status(world.now()).basis.pending)
+        << "nothing was promised that could be broken yet";
+}
+
+TEST_F(FleetLimits, what_a_former_store_holds_is_carried_for_what_it_was_granted) {
+    GrantRecord record;
+    record.key = {ResourceName("r"), LockId("1")};
+    record.holds.resize(1);
+    record.fence = 7;
+    record.version = 1;
+    record.left = record.ttl = seconds(50);
+    world.cache().loaded.records.push_back(record);  // granted by a process that is gone
+    want(0, seconds(5));
+    ASSERT_TRUE(is_open_in(first + 1));
+    ASSERT_EQ(world.cache().loaded.records.size(), 1u);
+    EXPECT_GT(world.cache().loaded.records[0].left, seconds(45));
+}
+
+TEST_F(FleetLimits, a_change_on_a_change_waits_out_what_the_first_one_had_to) {
+    want(0, seconds(20));
+    ASSERT_TRUE(is_open_in(first + 1));
+    want(0, seconds(10));
+    ASSERT_TRUE(is_open_in(first + 2));
+    EXPECT_EQ(limits(1).ttl_max, seconds(10));
+    EXPECT_EQ(limits(1).ttl_longest, seconds(60));
+}
+
+TEST_F(FleetLimits, what_is_taken_back_before_it_held_begins_no_epoch) {
+    BasisChange change;
+    change.number = 1;
+    change.now = change.next = world.record().basis;
+    change.next.ttl_max = seconds(20);
+    change.from = first + 1;
+    change.ttl_before = change.delay_before = seconds(60);
+    // No epoch can begin: this node does not reach the store, the other one does not vote.
+    world.node(0).is_paused = true;
+    world.node(1).cut = {"cache"};
+    world.run(seconds(2));
+    ASSERT_TRUE(world.arbiter.apply(world.clock_now(), WriteBasis{change, first}).done);
+    world.run(seconds(1));
+    want(1, seconds(60));
+    ASSERT_TRUE(is_answered(1));
+    EXPECT_TRUE(world.node(1).commanded[0].done) << world.node(1).commanded[0].text;
+    world.node(0).is_paused = false;
+    world.node(1).cut = {};
+    ASSERT_TRUE(world.all_serve("redis", seconds(4)));
+    world.run(seconds(2));
+    EXPECT_EQ(world.record().epoch, first);
+    for (std::size_t i : {0, 1}) EXPECT_EQ(limits(i).ttl_max, seconds(60));
+}
+
+TEST_F(FleetLimits, two_who_change_it_at_once_are_both_heard) {
+    want(0, seconds(20));
+    world.tell(world.node(1), BasisWanted{9, {}, seconds(5)});
+    ASSERT_TRUE(is_answered(0));
+    ASSERT_TRUE(is_answered(1));
+    world.run(seconds(6));
+    EXPECT_EQ(world.record().basis.ttl_max, seconds(20));
+    EXPECT_EQ(world.record().basis.delay_max, seconds(5));
+    EXPECT_LE(world.record().epoch, first + 2);
+}
+
+TEST_F(FleetLimits, without_the_arbiter_nothing_is_changed_and_that_is_said) {
+    world.arbiter_is_up = false;
+    want(0, seconds(20));
+    EXPECT_TRUE(world.node(0).commanded.empty());
+    ASSERT_TRUE(is_answered(0));
+    EXPECT_FALSE(world.node(0).commanded[0].done);
+    EXPECT_EQ(world.node(0).commanded[0].text, "no connection; nothing was changed");
+    EXPECT_EQ(limits(0).ttl_max, seconds(60));
+}
+
+TEST_F(FleetLimits, an_arbiter_that_lost_its_record_is_given_the_one_that_was_agreed_on) {
+    want(0, seconds(20));
+    ASSERT_TRUE(is_open_in(first + 1));
+    const Identity identity = world.arbiter.identity;
+    world.arbiter = {};
+    world.arbiter.identity = identity;
+    ASSERT_TRUE(world.run_until(
+        [&] { return world.arbiter.record() && world.record().epoch > first + 1; }, seconds(5)));
+    EXPECT_EQ(world.record().basis.ttl_max, seconds(20));
+    EXPECT_GE(world.record().placement.strict_wait, seconds(120))
+        << "somebody may not have heard of it";
+}
+
+TEST_F(FleetLimits, a_node_shows_once_each_time_that_its_configuration_says_otherwise) {
+    const auto told = [&] {
+        return std::ranges::count_if(world.node(0).notices, [](const Notice& notice) {
+            return std::string_view(notice.event) == "authority.basis_differs";
+        });
+    };
+    EXPECT_EQ(told(), 0);
+    want(0, seconds(20));
+    ASSERT_TRUE(is_open_in(first + 1));
+    EXPECT_EQ(told(), 1);
+    world.tell(world.node(0), Command{1, "sql", false, "x"});
+    ASSERT_TRUE(is_open_in(first + 2));
+    EXPECT_EQ(told(), 1);
+    EXPECT_EQ(world.node(0).fleet->status(world.now()).basis.configured.ttl_max, seconds(60));
 }
 
 TEST(NextEpoch, takes_safety_and_degrade_and_nothing_else) {

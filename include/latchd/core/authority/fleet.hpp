@@ -108,6 +108,12 @@ struct FleetStatus {
     std::string arbiter_error;      // of the last call; empty: none
     Duration view_left{};
     Duration strict_left{};  // until strict resources may be locked anew; 0: they may
+    struct OfBasis {
+        LeaseLimits limits;
+        std::optional<BasisChange> pending{};   // it does not hold yet, or is not promised yet
+        std::optional<Duration> promised_in{};  // absent: its epoch is not open yet
+        Basis configured;                       // by this node's own configuration
+    } basis;
 };
 
 // One thread. Invariants, asserted where one node can see them:

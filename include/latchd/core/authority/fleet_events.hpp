@@ -4,6 +4,7 @@
 
 #include <latchd/core/authority/arbiter.hpp>
 #include <latchd/core/authority/epoch.hpp>
+#include <latchd/core/authority/orders.hpp>
 #include <latchd/core/authority/types.hpp>
 #include <latchd/core/authority/view.hpp>
 #include <latchd/core/lock/node.hpp>
@@ -123,13 +124,6 @@ struct StrictWanted {
     ResourceName resource;
     Duration ttl_high{};  // lease and delay
 };
-// LATCHD FAILOVER / FAILBACK by an operator. Answered by Commanded.
-struct Command {
-    std::uint64_t id = 0;
-    std::string store;   // where to; empty: FAILOVER the next one that is healthy
-    bool back = false;   // FAILBACK: the most preferred one
-    std::string reason;  // who asked
-};
 // SIGTERM: hand the records to the arbiter and leave. Answered by Gone.
 struct LeaveWanted {
     Claims claims;
@@ -154,6 +148,7 @@ using FleetEvent = std::variant<ArbiterAnswered,
                                 core::Asserted,
                                 StrictWanted,
                                 Command,
+                                BasisWanted,
                                 LeaveWanted,
                                 TimeCame>;
 

@@ -4,6 +4,7 @@
 
 #include <latchd/core/lock/claims.hpp>
 #include <latchd/core/lock/command.hpp>
+#include <latchd/core/lock/limits.hpp>
 #include <latchd/core/lock/names.hpp>
 #include <latchd/core/lock/operation.hpp>
 #include <latchd/core/resource/registry.hpp>
@@ -47,9 +48,8 @@ struct PermitChanged {
     std::vector<ResourceName> strict_named;     // strict grants and renewals: only of these …
     bool strict_all = true;                     // … or of all,
     Duration strict_ttl_max = Duration::max();  // with lease and delay up to this: else StrictAsked
-    Duration ttl_max = Duration::max();         // that the fleet agreed on, beside the node's own
-    Duration delay_max = Duration::max();
-    std::string reason;  // what is missing; shown in -NOSTORE
+    std::optional<LeaseLimits> limits;          // the fleet's; absent: those of NodeOptions
+    std::string reason;                         // what is missing; shown in -NOSTORE
 
     friend bool operator==(const PermitChanged&, const PermitChanged&) = default;
 };

@@ -413,6 +413,25 @@ TEST_F(FleetStoreTest, tells_an_operator_what_came_of_a_command) {
     EXPECT_THAT(answers, ElementsAre("+epoch 6 begins"));
 }
 
+TEST_F(FleetStoreTest, tells_an_operator_what_came_of_a_change_and_what_leases_may_be) {
+    make();
+    std::vector<std::string> answers;
+    const auto hear = [&answers](bool done, const std::string& text) {
+        answers.push_back((done ? "+" : "-") + text);
+    };
+    store->fleet()->change({.ttl_max = 5s}, hear);
+    const auto* wish = std::get_if<authority::BasisWanted>(&script.seen.back());
+    ASSERT_NE(wish, nullptr);
+    EXPECT_EQ(wish->ttl_max, Duration(5s));
+    EXPECT_FALSE(wish->delay_max);
+    EXPECT_FALSE(store->fleet()->limits());
+    core::PermitChanged permit;
+    permit.limits = core::LeaseLimits{5s, 6s, 7s, 8s, 9s};
+    play(authority::ToNode{permit}, authority::Commanded{wish->id, false, "no"});
+    EXPECT_THAT(answers, ElementsAre("-no"));
+    EXPECT_EQ(store->fleet()->limits(), permit.limits);
+}
+
 TEST_F(FleetStoreTest, writes_resources_through_the_arbiter) {
     make();
     std::vector<bool> answers;
