@@ -88,6 +88,7 @@ void add(Tally& sum, const Tally& more) {
     sum.errors += more.errors;
     sum.epochs += more.epochs;
     sum.tier_changes += more.tier_changes;
+    sum.basis_changes += more.basis_changes;
     sum.lost += more.lost;
     sum.carried += more.carried;
     sum.local_grants += more.local_grants;
@@ -114,6 +115,7 @@ void print_tally(const Tally& tally) {
     show("nil, unchecked", tally.unchecked_nil);
     show("errors", tally.errors);
     show("epochs opened", tally.epochs);
+    show("changes of ttl_max", tally.basis_changes);
     show("for another tier", tally.tier_changes);
     show("epochs used again", tally.epochs_reused);
     show("records carried", tally.carried);

@@ -264,6 +264,10 @@ void Member::command(authority::Command command) {
     enter([this, command] { tell(command); });
 }
 
+void Member::change(authority::BasisWanted wish) {
+    enter([this, wish] { tell(wish); });
+}
+
 void Member::stall_arbiter(Duration duration) {
     if (is_alive()) process_->arbiter.stall(duration);
 }

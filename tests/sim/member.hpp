@@ -44,6 +44,7 @@ public:
     void pause(Duration duration, bool with_clock);
     void leave();  // SIGTERM
     void command(authority::Command command);
+    void change(authority::BasisWanted wish);
     void stall_arbiter(Duration duration);  // its way to the arbiter, not that to the tiers
     [[nodiscard]] bool has_unsent() const noexcept;
 

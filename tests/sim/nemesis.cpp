@@ -178,6 +178,15 @@ void Nemesis::inflict_on_mysql(Fault fault, std::size_t node) {
     }
 }
 
+// The next node that has the arbiter's word, as an operator would look for one; if none has, this.
+Member& Nemesis::well_from(std::size_t node) {
+    for (std::size_t i = 0; i < world_.size(); ++i) {
+        Member& member = world_.member((node + i) % world_.size());
+        if (member.is_open() && member.is_confirmed()) return member;
+    }
+    return world_.member(node);
+}
+
 void Nemesis::inflict_on_node(Fault fault, std::size_t node) {
     Random& random = world_.random;
     Member& member = world_.member(node);
@@ -211,6 +220,12 @@ void Nemesis::inflict_on_node(Fault fault, std::size_t node) {
             command.id = ++commands_;
             command.back = random.chance(50);
             command.reason = "nemesis";
+            // Drawn apart: where none comes a seed is what it was before there were such changes.
+            Random apart(world_.plan.seed ^ (commands_ << 32));
+            if (apart.chance(40)) {
+                const Duration ttl_max = apart.between(seconds(2), world_.plan.ttl_max);
+                return well_from(node).change({commands_, ttl_max, std::nullopt});
+            }
             world_.oracle.commanded();
             return member.command(std::move(command));
         }

@@ -9,6 +9,7 @@
 
 namespace latchd::sim {
 
+class Member;
 class World;
 
 // Makes things fail, now and then, and often just when something is under way.
@@ -32,6 +33,7 @@ private:
         Moment until{};
     };
 
+    [[nodiscard]] Member& well_from(std::size_t node);
     void plot();
     void strike(Fault fault, std::size_t node);
     void inflict_on_redis(Fault fault, std::size_t node);

@@ -74,6 +74,7 @@ struct Tally {
     std::uint64_t epochs_reused = 0;  // Redis about itself: who knew of it was away
     std::uint64_t clock_refusals = 0;
     std::uint64_t unchecked_nil = 0;
+    std::uint64_t basis_changes = 0;  // of ttl_max
     std::array<std::uint64_t, case_count> overlaps{};
     std::array<Duration, case_count> longest{};
 };
@@ -114,6 +115,7 @@ public:
                   const std::optional<authority::FleetRecord>& before,
                   const authority::FleetRecord& now);
     void opened(const authority::View& view);
+    void basis_changed() { ++tally_.basis_changes; }
 
     // At the nodes.
     void journal_put(Member& member, const core::GrantRecord& record);

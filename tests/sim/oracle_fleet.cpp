@@ -216,6 +216,7 @@ bool Oracle::has_reason(Member& by,
     const auto all = static_cast<std::size_t>(world_.plan.nodes);
     if (now() - commanded_at_ < seconds(20) || now() - stepped_at_ < lately) return true;
     if (now() - changed_at_ < lately) return true;  // another process, a lost marker
+    if (world_.is_basis_pending(before.epoch)) return true;
     if (stood_still(by, lately)) return true;
     const Site site = before.placement.store == "mysql" ? Site::mysql : Site::redis;
     const auto count = [&](Site where, Duration within) {

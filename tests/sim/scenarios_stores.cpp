@@ -16,6 +16,11 @@ using std::chrono::seconds;
 
 Plan of_three() { return plan_of(3); }
 Plan of_four() { return plan_of(4); }
+Plan of_long_leases() {
+    Plan plan = plan_of(3);
+    plan.ttl_max = seconds(20);
+    return plan;
+}
 
 // As soon as a LOCK of node 0 is under way, its connection to Redis breaks.
 void break_in_flight(World& world, Moment until) {
@@ -182,6 +187,36 @@ void an_arbiter_that_lacks_an_opening(Stage& stage) {
     stage.expect(is_had, "liveness: " + stage.said);
 }
 
+// The record: leases that were granted by a longer ttl_max live on, also those of a node that is
+// gone, which nobody but its store tells of.
+void former_leases_are_waited_out(Stage& stage) {
+    if (!ready(stage)) return;
+    const Epoch first = stage.epoch();
+    const auto held = stage.lock(0, "s", seconds(18));
+    if (!held) return stage.expect(false, stage.said);
+    const Moment end = stage.world.now() + seconds(17);
+    stage.world.member(0).kill(Member::Left::nothing);
+    stage.set_ttl_max(1, seconds(3));
+    stage.expect(stage.until_open(1, "redis", first, seconds(14)), "no epoch opens");
+    stage.expect(stage.world.record()->basis.ttl_max == seconds(3), "the change does not hold");
+    while (!stage.is_over() && stage.world.now() < end) {
+        (void)stage.lock(1, "s", seconds(2));  // I1, were it granted
+        stage.world.run_for(milliseconds(100));
+    }
+    std::optional<core::Granted> next;
+    (void)stage.until([&] { return (next = stage.lock(1, "s", seconds(18))).has_value(); },
+                      seconds(10));
+    if (!next) return stage.expect(false, "it can't be had: " + stage.said);
+    stage.expect(next->left <= seconds(3), "a lease above the new ttl_max");
+    // Back to more: granted once its epoch is open.
+    const Epoch second = stage.epoch();
+    stage.set_ttl_max(2, seconds(20));
+    stage.expect(stage.until_open(2, "redis", second, seconds(14)), "no epoch opens");
+    (void)stage.unlock(2, "s", next->token);
+    const auto longer = stage.lock(2, "s", seconds(18), seconds(10));
+    stage.expect(longer && longer->left > seconds(17), "still cut: " + stage.said);
+}
+
 }  // namespace
 
 std::vector<Scenario> with_store_scenarios(std::vector<Scenario> all) {
@@ -192,6 +227,7 @@ std::vector<Scenario> with_store_scenarios(std::vector<Scenario> all) {
     all.push_back({"an_old_copy_is_not_read", an_old_copy_is_not_read, of_three});
     all.push_back({"an_arbiter_that_lacks_an_opening", an_arbiter_that_lacks_an_opening, of_three});
     all.push_back({"what_a_paused_host_hands_over", what_a_paused_host_hands_over, of_three});
+    all.push_back({"former_leases_are_waited_out", former_leases_are_waited_out, of_long_leases});
     return all;
 }
 

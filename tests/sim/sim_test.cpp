@@ -55,6 +55,7 @@ TEST(Sim, keeps_every_promise_under_faults_and_meets_each_fault_in_each_phase) {
         tally.epochs += result.tally.epochs;
         tally.tier_changes += result.tally.tier_changes;
         tally.carried += result.tally.carried;
+        tally.basis_changes += result.tally.basis_changes;
         for (std::size_t i = 0; i < case_count; ++i) {
             tally.overlaps[i] += result.tally.overlaps[i];
             tally.longest[i] = std::max(tally.longest[i], result.tally.longest[i]);
@@ -75,6 +76,7 @@ TEST(Sim, keeps_every_promise_under_faults_and_meets_each_fault_in_each_phase) {
     EXPECT_GT(tally.epochs, 3 * seeds());
     EXPECT_GT(tally.tier_changes, seeds());
     EXPECT_GT(tally.carried, 2 * seeds());
+    EXPECT_GT(tally.basis_changes, seeds() / 30);
     // What `available` resources may break, and how long it lasted at most.
     for (std::size_t i = 0; i < case_count; ++i) {
         const std::string name = std::string("case_") + letter_of(static_cast<Case>(i));

@@ -39,6 +39,7 @@ constexpr std::array<std::string_view, rule_count> rule_names{"none",
                                                               "read_only_recorded",
                                                               "fresh_nonce",
                                                               "epoch_rises",
+                                                              "former_basis_waited",
                                                               "unsure_refenced"};
 
 }  // namespace
@@ -107,6 +108,11 @@ void Stage::command(std::size_t node, bool back) {
     command.reason = "script";
     world.oracle.commanded();
     world.member(node).command(std::move(command));
+}
+
+void Stage::set_ttl_max(std::size_t node, Duration ttl_max) {
+    world.member(node).change(
+        {world.time.now().time_since_epoch().count() + 0ull, ttl_max, std::nullopt});
 }
 
 bool Stage::until(const std::function<bool()>& what, Duration limit) {

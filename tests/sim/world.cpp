@@ -302,6 +302,12 @@ const std::optional<authority::FleetRecord>& World::record() {
     return plan.has_mysql() ? mysql_->arbiter().record() : redis().arbiter().record();
 }
 
+bool World::is_basis_pending(Epoch epoch) {
+    authority::ArbiterTable table = plan.has_mysql() ? mysql_->arbiter() : redis().arbiter();
+    const auto change = table.apply(authority::StoreMs{}, authority::ReadView{}).view.basis_change;
+    return change && change->from > epoch;
+}
+
 Vault* World::open_vault() {
     const auto& now_open = record();
     if (!now_open || now_open->placement.state != authority::RecordState::open) return nullptr;
@@ -375,6 +381,13 @@ authority::ArbiterReply World::arbitrate(std::size_t node,
             return text;
         });
         oracle.opened(reply.view);
+    } else if (const auto* basis = std::get_if<authority::WriteBasis>(&call); basis && reply.done) {
+        oracle.basis_changed();
+        note(nullptr, basis->change.number, [&] {
+            return "arbiter: ttl_max is " + std::to_string(to_ms(basis->change.next.ttl_max)) +
+                   " ms from epoch " + std::to_string(basis->change.from) + ", by " +
+                   member(node).label();
+        });
     } else if (const auto* given = std::get_if<authority::HandOver>(&call)) {
         note(nullptr, reply.done, [&] {
             return "arbiter: " + member(node).label() + " hands " +

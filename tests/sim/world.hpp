@@ -84,6 +84,8 @@ public:
     [[nodiscard]] MysqlServer& mysql() { return *mysql_; }
     [[nodiscard]] Server& server(Site site);
     [[nodiscard]] const std::optional<authority::FleetRecord>& record();
+    // An operator's change waits for an epoch above this one.
+    [[nodiscard]] bool is_basis_pending(Epoch epoch);
     // The locks of the epoch that is open; nullptr: none is, or its store has not got it.
     [[nodiscard]] Vault* open_vault();
     [[nodiscard]] ConnectionPtr connect_to(Site site, std::size_t node, Ear& ear);

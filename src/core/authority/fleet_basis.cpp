@@ -38,6 +38,7 @@ LeaseLimits Fleet::Impl::limits() const {
         limits.ttl_max = std::min(limits.ttl_max, change->next.ttl_max);
         limits.delay_max = std::min(limits.delay_max, change->next.delay_max);
     }
+    if (omits(Rule::former_basis_waited)) return limits;
     limits.ttl_longest = std::max(limits.ttl_longest, change->ttl_longest());
     limits.delay_longest = std::max(limits.delay_longest, change->delay_longest());
     return limits;

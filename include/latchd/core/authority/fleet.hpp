@@ -47,6 +47,7 @@ enum class Rule : std::uint8_t {
     read_only_recorded,    // 4: a tier that is another process counts as the recorded one when read
     fresh_nonce,           // 6: the opening's nonce is the settling one's
     epoch_rises,           // 7: a lower epoch that the arbiter shows is obeyed
+    former_basis_waited,   // the record: what may live of a longer ttl_max is forgotten
     unsure_refenced,       // 9: what a host that may have stood still hands over keeps its fence
 };
 
