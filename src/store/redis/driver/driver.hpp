@@ -260,6 +260,7 @@ private:
     std::string denied_;           // why an operation was not permitted, the last time that one was
     Time denied_until_{};          // … and until when that is a warning
     std::string messages_unsent_;  // why PUBLISH is refused; empty: it isn't
+    Time try_message_at_{};        // while it isn't
 
     // The sweep of what older epochs left.
     bool is_sweeping_ = false;

@@ -25,6 +25,7 @@ namespace {
 constexpr Duration sweep_pause = std::chrono::milliseconds(10);
 constexpr Duration sweep_retry = std::chrono::seconds(1);
 constexpr std::uint32_t sweep_batch = 500;
+constexpr Duration message_pause = std::chrono::minutes(1);
 
 std::optional<std::uint64_t> info_number(std::string_view info, std::string_view field) {
     const auto at = info.find(field);
@@ -49,8 +50,11 @@ void Driver::send_probe() {
         expect(Kind::eviction).is_patient = true;
     }
     // Scripts pass over a PUBLISH that is forbidden, so that it costs no lock: here it is noticed.
-    resp::append_command(out, {"PUBLISH", keys_.node_channel(NodeName()), ""});
-    expect(Kind::message).is_patient = true;
+    if (!messages_unsent_.empty() || now() >= try_message_at_) {
+        try_message_at_ = now() + message_pause;
+        resp::append_command(out, {"PUBLISH", keys_.node_channel(NodeName()), ""});
+        expect(Kind::message).is_patient = true;
+    }
     if (is_serving_) {
         append_probe(out, target());
     } else {
