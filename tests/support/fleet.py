@@ -91,7 +91,7 @@ class Fleet:
 
     @property
     def alive(self):
-        return [node for node in self if node.is_running() and node.state() != "T"]
+        return [node for node in self if node.is_running() and not node.is_frozen()]
 
     def gates(self, *names):
         """The gates of a node; of several nodes, one list by kind."""

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mysql_process.hpp"
 
+#include "stop_process.hpp"
+
 #include <arpa/inet.h>
 #include <chrono>
 #include <cstdlib>
@@ -125,7 +127,7 @@ void MysqlProcess::kill_hard() {
     pid_ = -1;
 }
 
-void MysqlProcess::freeze() { ::kill(pid_, SIGSTOP); }
+void MysqlProcess::freeze() { stop_process(pid_); }
 void MysqlProcess::thaw() { ::kill(pid_, SIGCONT); }
 
 }  // namespace latchd::testing

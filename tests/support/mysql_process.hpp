@@ -26,7 +26,7 @@ public:
     // line: {"--default-time-zone=+08:00"}.
     void start(const std::vector<std::string>& settings = {});
     void kill_hard();  // kill -9, and waits for its end
-    void freeze();     // SIGSTOP
+    void freeze();     // SIGSTOP; all its threads stand still
     void thaw();       // SIGCONT
 
     [[nodiscard]] bool is_running() const noexcept { return pid_ > 0; }

@@ -127,9 +127,9 @@ class Program:
         os.kill(self.pid, number)
 
     def freeze(self):
-        """Stops it (SIGSTOP); returns once it stands still."""
+        """Stops it (SIGSTOP); returns once all its threads stand still."""
         self.signal(signal.SIGSTOP)
-        wait_until(lambda: self.state() == "T", what=f"{self.name} standing still")
+        wait_until(self.is_frozen, what=f"{self.name} standing still")
         self.frozen_at = time.monotonic()
 
     def thaw(self):
@@ -139,10 +139,17 @@ class Program:
         """Returns so long after freeze(): the only thing to wait for is the time."""
         time.sleep(max(0.0, self.frozen_at + seconds - time.monotonic()))
 
-    def state(self):
-        """As ps shows it: T is stopped."""
-        stat = pathlib.Path(f"/proc/{self.pid}/stat").read_text(encoding="ascii")
-        return stat.rsplit(")", 1)[1].split()[0]
+    def is_frozen(self):
+        """Whether all its threads are what ps shows as T: a thread on another processor may run
+        for a moment after its first one has stopped."""
+        for thread in pathlib.Path(f"/proc/{self.pid}/task").iterdir():
+            try:
+                stat = (thread / "stat").read_text(encoding="ascii")
+            except (FileNotFoundError, ProcessLookupError):  # it ends just now
+                return False
+            if stat.rsplit(")", 1)[1].split()[0] != "T":
+                return False
+        return True
 
     def rss_bytes(self):
         status = pathlib.Path(f"/proc/{self.pid}/status").read_text(encoding="ascii")

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "redis_process.hpp"
 
+#include "stop_process.hpp"
+
 #include <chrono>
 #include <cstring>
 #include <filesystem>
@@ -89,7 +91,7 @@ void RedisProcess::kill_hard() {
     pid_ = -1;
 }
 
-void RedisProcess::freeze() { ::kill(pid_, SIGSTOP); }
+void RedisProcess::freeze() { stop_process(pid_); }
 void RedisProcess::thaw() { ::kill(pid_, SIGCONT); }
 
 void RedisProcess::remove_data() { std::filesystem::remove(folder_ + "/dump.rdb"); }

@@ -25,7 +25,7 @@ public:
     // line: {"--maxmemory", "1mb"}. It may still be LOADING.
     void start(const std::vector<std::string>& settings = {});
     void kill_hard();  // kill -9, and waits for its end
-    void freeze();     // SIGSTOP
+    void freeze();     // SIGSTOP; all its threads stand still
     void thaw();       // SIGCONT
     void remove_data();
 
