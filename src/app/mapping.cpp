@@ -86,6 +86,10 @@ const char* tier(config::StoreKind kind) {
     return "";
 }
 
+runtime::TcpOptions tcp_options(const config::Options& options) {
+    return {.keepalive = options.tcp.keepalive, .user_timeout = options.tcp.user_timeout};
+}
+
 }  // namespace
 
 telemetry::LogOptions log_options(const config::Options& options) {
@@ -105,7 +109,7 @@ server::Options server_options(const config::Options& options) {
                                  .clients_max = listener.max_clients,
                                  .idle_timeout = listener.idle_timeout});
     }
-    out.tcp = {.keepalive = options.tcp.keepalive, .user_timeout = options.tcp.user_timeout};
+    out.tcp = tcp_options(options);
     out.session.requests.arguments_max = options.limits.max_arguments;
     out.session.requests.bulk_bytes_max = options.limits.max_bulk;
     out.session.requests.request_bytes_max = options.limits.max_request;
@@ -167,8 +171,7 @@ store::redis::Options redis_options(const config::Options& options, const config
                  .fall = store.check.fall};
     out.clock_margin = options.locks.clock_margin;
     out.wait_replicas = store.wait_replicas;
-    out.keepalive = options.tcp.keepalive;
-    out.user_timeout = options.tcp.user_timeout;
+    out.tcp = tcp_options(options);
     return out;
 }
 
@@ -185,8 +188,7 @@ store::mysql::Options mysql_options(const config::Options& options, const config
     out.server.tls_ca = store.tls_ca;
     out.server.connect_timeout = store.connect_timeout;
     out.server.operation_timeout = store.operation_timeout;
-    out.server.keepalive = options.tcp.keepalive;
-    out.server.user_timeout = options.tcp.user_timeout;
+    out.server.tcp = tcp_options(options);
     out.cluster = options.cluster;
     out.node = NodeName(options.node);
     out.strategy = strategy_of(store.strategy);

@@ -36,8 +36,11 @@ std::uint64_t next_page(std::uint64_t cursor, std::size_t loop, std::size_t loop
 }  // namespace
 
 // Ids are the process's: the loop is what is left of one when divided by their number.
-Sessions::Sessions(
-    const SessionLimits& limits, TcpOptions tcp, NodeShell& shell, Crew& crew, std::size_t loop)
+Sessions::Sessions(const SessionLimits& limits,
+                   runtime::TcpOptions tcp,
+                   NodeShell& shell,
+                   Crew& crew,
+                   std::size_t loop)
     : limits_(limits),
       tcp_(tcp),
       shell_(shell),
@@ -64,7 +67,7 @@ void Sessions::accept(boost::asio::io_context& context, Accepted&& accepted) {
         crew_.clients.fetch_sub(1);
         return refuse(std::move(accepted));
     }
-    if (accepted.family != AF_UNIX) set_tcp_options(accepted.descriptor.get(), tcp_);
+    if (accepted.family != AF_UNIX) runtime::set_tcp_options(accepted.descriptor.get(), tcp_);
 
     command::ClientState state;
     last_id_ += crew_.size();

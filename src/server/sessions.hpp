@@ -32,7 +32,7 @@ class Sessions final : public SessionHome {
 public:
     // `loop` counts from 0, of the crew's.
     Sessions(const SessionLimits& limits,
-             TcpOptions tcp,
+             runtime::TcpOptions tcp,
              NodeShell& shell,
              Crew& crew,
              std::size_t loop);
@@ -88,7 +88,7 @@ private:
     void close_idle();
 
     SessionLimits limits_;
-    TcpOptions tcp_;
+    runtime::TcpOptions tcp_;
     NodeShell& shell_;
     command::Dispatcher* dispatcher_ = nullptr;
     std::unordered_map<std::uint64_t, Entry> sessions_;

@@ -10,7 +10,6 @@
 #include <memory>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdexcept>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -31,11 +30,6 @@ std::string last_error() { return std::generic_category().message(errno); }
 void set_option(int descriptor, int level, int name, int value) {
     // Keep-alive and the like only help to notice dead peers sooner: not worth a refusal.
     (void)::setsockopt(descriptor, level, name, &value, sizeof value);
-}
-
-int seconds_of(Duration d) {
-    const auto seconds = std::chrono::ceil<std::chrono::seconds>(d).count();
-    return static_cast<int>(std::clamp<std::int64_t>(seconds, 1, 32'767));
 }
 
 Descriptor listen_on(const addrinfo& info, ListenerOptions::Sharing sharing) {
@@ -144,22 +138,6 @@ Endpoint local_endpoint(int descriptor) {
     socklen_t size = sizeof address;
     (void)::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size);
     return endpoint_of(address);
-}
-
-void set_tcp_options(int descriptor, const TcpOptions& options) {
-    set_option(descriptor, IPPROTO_TCP, TCP_NODELAY, 1);
-    if (options.keepalive > Duration::zero()) {
-        set_option(descriptor, SOL_SOCKET, SO_KEEPALIVE, 1);
-        set_option(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, seconds_of(options.keepalive));
-        set_option(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, seconds_of(options.keepalive / 3));
-        set_option(descriptor, IPPROTO_TCP, TCP_KEEPCNT, 3);
-    }
-    if (options.user_timeout > Duration::zero()) {
-        set_option(descriptor,
-                   IPPROTO_TCP,
-                   TCP_USER_TIMEOUT,
-                   static_cast<int>(to_ms(options.user_timeout)));
-    }
 }
 
 std::string Endpoint::to_string() const {

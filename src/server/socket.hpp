@@ -14,8 +14,6 @@ namespace latchd::server {
 [[nodiscard]] std::vector<Descriptor> listen_on_tcp(const ListenerOptions& options);
 [[nodiscard]] Descriptor listen_on_unix(const std::string& path);
 
-void set_tcp_options(int descriptor, const TcpOptions& options);
-
 // Where the socket is bound, or what it is connected to.
 [[nodiscard]] Endpoint endpoint_of(const sockaddr_storage& address);
 [[nodiscard]] Endpoint local_endpoint(int descriptor);

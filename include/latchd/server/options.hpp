@@ -4,6 +4,7 @@
 
 #include <latchd/base/time.hpp>
 #include <latchd/resp/limits.hpp>
+#include <latchd/runtime/tcp.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -32,11 +33,6 @@ struct ListenerOptions {
     Sharing sharing = Sharing::alone;
 };
 
-struct TcpOptions {
-    Duration keepalive = std::chrono::seconds(60);     // silence before the first probe; 0: off
-    Duration user_timeout = std::chrono::seconds(30);  // unacknowledged data; 0: the kernel's own
-};
-
 // What one connection may make us hold.
 struct SessionLimits {
     resp::RequestLimits requests;
@@ -49,7 +45,7 @@ struct SessionLimits {
 
 struct Options {
     std::vector<ListenerOptions> listeners;
-    TcpOptions tcp;
+    runtime::TcpOptions tcp;
     SessionLimits session;
     // Of the process, for INFO.
     std::string run_id;

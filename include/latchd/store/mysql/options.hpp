@@ -4,6 +4,7 @@
 
 #include <latchd/base/ids.hpp>
 #include <latchd/base/time.hpp>
+#include <latchd/runtime/tcp.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -31,8 +32,7 @@ struct ConnectOptions {
     Duration connect_timeout = std::chrono::seconds(1);  // resolving, then connecting and greeting
     // Without an answer the connection is dead. Locks get a second more, which a row is waited for.
     Duration operation_timeout = std::chrono::seconds(1);
-    Duration keepalive = std::chrono::seconds(60);     // silence before TCP asks; 0: off
-    Duration user_timeout = std::chrono::seconds(30);  // unacknowledged data; 0: the kernel's
+    runtime::TcpOptions tcp;
 };
 
 struct CheckOptions {

@@ -4,6 +4,7 @@
 
 #include <latchd/base/ids.hpp>
 #include <latchd/base/time.hpp>
+#include <latchd/runtime/tcp.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -40,8 +41,7 @@ struct Options {
     Duration backoff_max = std::chrono::milliseconds(500);
     std::size_t in_flight_max = 100'000;  // operations without an answer; above: refused
     std::uint32_t wait_replicas = 0;      // whose word a write's answer waits for; 0: nobody's
-    Duration keepalive = std::chrono::seconds(60);     // silence before TCP asks; 0: off
-    Duration user_timeout = std::chrono::seconds(30);  // unacknowledged data; 0: the kernel's own
+    runtime::TcpOptions tcp;
 };
 
 }  // namespace latchd::store::redis

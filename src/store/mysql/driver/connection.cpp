@@ -9,8 +9,6 @@
 
 #include <algorithm>
 #include <fcntl.h>
-#include <netinet/tcp.h>
-#include <sys/socket.h>
 #include <unistd.h>
 #include <utility>
 #include <variant>
@@ -106,26 +104,8 @@ void Connection::Impl::connected(MYSQL* result) {
         return connect_next();
     }
     const int fd = static_cast<int>(mysql_get_socket(handle_.get()));
-    if (options_.path.empty()) set_socket_options(fd);
+    if (options_.path.empty()) runtime::set_tcp_options(fd, options_.tcp);
     greet();
-}
-
-// All of these are wishes: a connection without them works.
-void Connection::Impl::set_socket_options(int fd) {
-    const auto set = [fd](int level, int name, int value) {
-        (void)::setsockopt(fd, level, name, &value, sizeof value);
-    };
-    set(IPPROTO_TCP, TCP_NODELAY, 1);
-    const auto idle = static_cast<int>(
-        std::chrono::duration_cast<std::chrono::seconds>(options_.keepalive).count());
-    if (idle > 0) {
-        set(SOL_SOCKET, SO_KEEPALIVE, 1);
-        set(IPPROTO_TCP, TCP_KEEPIDLE, idle);
-        set(IPPROTO_TCP, TCP_KEEPINTVL, 5);
-        set(IPPROTO_TCP, TCP_KEEPCNT, 3);
-    }
-    const auto unacknowledged = static_cast<int>(to_ms(options_.user_timeout));
-    if (unacknowledged > 0) set(IPPROTO_TCP, TCP_USER_TIMEOUT, unacknowledged);
 }
 
 void Connection::Impl::greet() {

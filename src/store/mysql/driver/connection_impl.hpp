@@ -82,7 +82,6 @@ private:
     void wait(int wanted);
     bool watch(int fd);
     void ready(int flags);
-    void set_socket_options(int fd);
     void arm(Duration limit, const char* waiting_for);
     void sleep(Time now);
     void on_time();

@@ -98,18 +98,7 @@ void RedisArbiter::expect(Kind kind) {
 void RedisArbiter::link_opened() {
     greeted_at_ = now();
     std::string& out = link_->out();
-    if (!options_.password.empty()) {
-        if (options_.username.empty()) {
-            resp::append_command(out, {"AUTH", options_.password});
-        } else {
-            resp::append_command(out, {"AUTH", options_.username, options_.password});
-        }
-        expect(Kind::greeting);
-    }
-    if (options_.database != 0) {
-        resp::append_command(out, {"SELECT", std::to_string(options_.database)});
-        expect(Kind::greeting);
-    }
+    for (std::size_t left = link_->append_login(); left > 0; --left) expect(Kind::greeting);
     resp::append_command(out, {"CLIENT", "SETNAME", "latchd:arbiter"});
     expect(Kind::wish);
     resp::append_command(out, {"CLIENT", "ID"});

@@ -33,18 +33,7 @@ std::string client_name(const NodeName& node) {
 
 void Driver::greet() {
     std::string& out = this->out();
-    if (!options_.password.empty()) {
-        if (options_.username.empty()) {
-            resp::append_command(out, {"AUTH", options_.password});
-        } else {
-            resp::append_command(out, {"AUTH", options_.username, options_.password});
-        }
-        expect(Kind::greeting);
-    }
-    if (options_.database != 0) {
-        resp::append_command(out, {"SELECT", std::to_string(options_.database)});
-        expect(Kind::greeting);
-    }
+    for (std::size_t left = link_->append_login(); left > 0; --left) expect(Kind::greeting);
     resp::append_command(out, {"CLIENT", "SETNAME", client_name(options_.node)});
     expect(Kind::wish);
     resp::append_command(out, {"CLIENT", "ID"});

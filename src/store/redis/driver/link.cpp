@@ -3,14 +3,15 @@
 
 #include "link.hpp"
 
+#include <latchd/resp/command_writer.hpp>
+
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/socket_base.hpp>
 
 #include <cerrno>
-#include <netinet/tcp.h>
+#include <initializer_list>
 #include <string_view>
-#include <sys/socket.h>
 #include <utility>
 
 namespace latchd::store::redis {
@@ -121,28 +122,26 @@ void Link::connected() {
     error_code error;
     socket_.native_non_blocking(true, error);
     if (error) return fail(error.message());
-    if (options_.path.empty()) set_options();
+    if (options_.path.empty()) {
+        runtime::set_tcp_options(socket_.native_handle(), options_.tcp);
+    }
     read();
     user_->link_opened();
 }
 
-// All of these are wishes: a connection without them works.
-void Link::set_options() {
-    const int fd = socket_.native_handle();
-    const auto set = [fd](int level, int name, int value) {
-        (void)::setsockopt(fd, level, name, &value, sizeof value);
+std::size_t Link::append_login() {
+    std::size_t replies = 0;
+    const auto append = [&](std::initializer_list<std::string_view> words) {
+        resp::append_command(out_, words);
+        ++replies;
     };
-    set(IPPROTO_TCP, TCP_NODELAY, 1);
-    const auto idle = static_cast<int>(
-        std::chrono::duration_cast<std::chrono::seconds>(options_.keepalive).count());
-    if (idle > 0) {
-        set(SOL_SOCKET, SO_KEEPALIVE, 1);
-        set(IPPROTO_TCP, TCP_KEEPIDLE, idle);
-        set(IPPROTO_TCP, TCP_KEEPINTVL, 5);
-        set(IPPROTO_TCP, TCP_KEEPCNT, 3);
+    if (!options_.password.empty() && options_.username.empty()) {
+        append({"AUTH", options_.password});
+    } else if (!options_.password.empty()) {
+        append({"AUTH", options_.username, options_.password});
     }
-    const auto unacknowledged = static_cast<int>(to_ms(options_.user_timeout));
-    if (unacknowledged > 0) set(IPPROTO_TCP, TCP_USER_TIMEOUT, unacknowledged);
+    if (options_.database != 0) append({"SELECT", std::to_string(options_.database)});
+    return replies;
 }
 
 void Link::read() {

@@ -46,6 +46,9 @@ public:
 
     // Append commands here, then call flush_soon().
     [[nodiscard]] std::string& out() noexcept { return out_; }
+    // Appends what has to be the first on a connection: AUTH and SELECT, as far as they are needed.
+    // Returns the number of replies to it.
+    [[nodiscard]] std::size_t append_login();
     void flush_soon();
 
     // Positions in the stream of bytes that was written to the connection.
@@ -66,7 +69,6 @@ private:
     void connect_next();
     void connect(const Protocol::endpoint& endpoint);
     void connected();
-    void set_options();
     void arm(const char* waiting_for);
     void read();
     void received(std::size_t count);

@@ -62,13 +62,7 @@ void Subscriber::connect() {
 void Subscriber::link_opened() {
     heard_ = boot_now_();
     std::string& out = link_->out();
-    if (!options_.password.empty()) {
-        if (options_.username.empty()) {
-            resp::append_command(out, {"AUTH", options_.password});
-        } else {
-            resp::append_command(out, {"AUTH", options_.username, options_.password});
-        }
-    }
+    (void)link_->append_login();
     resp::append_command(out,
                          {"SUBSCRIBE", keys_.node_channel(options_.node), keys_.nodes_channel()});
     link_->flush_soon();
