@@ -76,13 +76,13 @@ constexpr std::array keys{
     Key{.path = "tcp.keepalive",
         .type = Type::duration,
         .field = [](Scope s) -> Field { return &s.options.tcp.keepalive; },
-        .meaning = "Silence of a client's TCP connection after which the kernel probes it, in "
-                   "whole seconds; `0s` is off.",
+        .meaning = "Silence of a TCP connection with a client or a store after which the kernel "
+                   "probes it, in whole seconds; `0s` is off.",
         .range = {0, hours(2)}},
     Key{.path = "tcp.user_timeout",
         .type = Type::duration,
         .field = [](Scope s) -> Field { return &s.options.tcp.user_timeout; },
-        .meaning = "How long sent data may stay unacknowledged before the client counts as gone; "
+        .meaning = "How long sent data may stay unacknowledged before the peer counts as gone; "
                    "`0s` is the kernel's own limit.",
         .range = {0, hours(1)}},
 
