@@ -4,7 +4,6 @@
 
 #include <boost/asio/post.hpp>
 
-#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
@@ -23,7 +22,7 @@ std::int64_t wall_ms() {
 StoreRun::StoreRun(const RedisProcess& server,
                    std::string node,
                    const std::function<void(store::redis::Options&)>& tweak)
-    : node_(std::move(node)) {
+    : OperationRun(std::move(node)) {
     store::redis::Options options;
     options.path = server.socket_path();
     options.node = NodeName(node_);
@@ -53,22 +52,9 @@ StoreRun::StoreRun(const RedisProcess& server,
     store_->start();
 }
 
-bool StoreRun::run_until(const std::function<bool()>& is_done, std::chrono::milliseconds patience) {
-    const auto until = std::chrono::steady_clock::now() + patience;
-    while (!is_done()) {
-        if (context_.run_one_until(until) == 0) return is_done();
-    }
-    return true;
-}
-
 void StoreRun::deliver(core::Event&& event) {
-    if (auto* replied = std::get_if<core::StoreReplied>(&event)) {
-        --outstanding_;
-        outcomes_.emplace_back(replied->id, std::move(replied->reply));
-    } else if (auto* failed = std::get_if<core::StoreFailed>(&event)) {
-        --outstanding_;
-        outcomes_.emplace_back(failed->id, *failed);
-    } else if (auto* wanted = std::get_if<core::ClaimsWanted>(&event)) {
+    if (keep_outcome(event)) return;
+    if (auto* wanted = std::get_if<core::ClaimsWanted>(&event)) {
         // This node holds nothing that it could hand over.
         boost::asio::post(context_, [this, epoch = wanted->epoch] {
             store_->claims_given(core::ClaimsGiven{epoch, {}});
@@ -100,51 +86,5 @@ core::StoreOpened StoreRun::opened() {
 }
 core::StoreClosed StoreRun::closed() { return take<core::StoreClosed>(); }
 core::NodeMessage StoreRun::message() { return take<core::NodeMessage>(); }
-
-core::OperationId StoreRun::submit(core::Operation operation) {
-    const core::OperationId id{++number_};
-    ++outstanding_;
-    store_->submit(id, std::move(operation));
-    return id;
-}
-
-StoreRun::Outcome StoreRun::outcome(core::OperationId id) {
-    const auto is_it = [id](const auto& each) { return each.first == id; };
-    const bool came =
-        run_until([&] { return std::any_of(outcomes_.begin(), outcomes_.end(), is_it); });
-    if (!came) throw std::runtime_error("an operation was never answered");
-    const auto at = std::find_if(outcomes_.begin(), outcomes_.end(), is_it);
-    Outcome outcome = std::move(at->second);
-    outcomes_.erase(at);
-    return outcome;
-}
-
-core::OperationReply StoreRun::reply(core::Operation operation) {
-    Outcome got = outcome(submit(std::move(operation)));
-    if (const auto* failed = std::get_if<core::StoreFailed>(&got)) {
-        throw std::runtime_error("not answered: " + failed->text);
-    }
-    return std::get<core::OperationReply>(std::move(got));
-}
-
-core::StoreFailed StoreRun::failure(core::Operation operation) {
-    Outcome got = outcome(submit(std::move(operation)));
-    if (auto* failed = std::get_if<core::StoreFailed>(&got)) return std::move(*failed);
-    throw std::runtime_error("answered, not refused");
-}
-
-core::Acquire StoreRun::acquire(const LockKey& key) {
-    const std::string text = node_ + "-" + std::to_string(++number_);
-    core::Acquire acquire;
-    acquire.key = key;
-    acquire.request = RequestId("request-" + text);
-    acquire.attempt = {7, number_};
-    acquire.token = Token("token-" + text);
-    acquire.node = NodeName(node_);
-    acquire.client = ClientName("a-test");
-    acquire.ttl = std::chrono::seconds(30);
-    acquire.retry_window = std::chrono::seconds(15);
-    return acquire;
-}
 
 }  // namespace latchd::testing

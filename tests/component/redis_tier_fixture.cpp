@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "redis_tier_fixture.hpp"
 
-#include <algorithm>
 #include <stdexcept>
 
 namespace latchd::testing {
@@ -12,7 +11,7 @@ using namespace core::authority;
 TierRun::TierRun(const RedisProcess& server,
                  std::string node,
                  const std::function<void(store::redis::Options&)>& tweak)
-    : node_(std::move(node)) {
+    : OperationRun(std::move(node)) {
     store::redis::Options options;
     options.path = server.socket_path();
     options.node = NodeName(node_);
@@ -22,20 +21,9 @@ TierRun::TierRun(const RedisProcess& server,
     tier_->start();
 }
 
-bool TierRun::run_until(const std::function<bool()>& is_done, std::chrono::milliseconds patience) {
-    const auto until = std::chrono::steady_clock::now() + patience;
-    while (!is_done()) {
-        if (context_.run_one_until(until) == 0) return is_done();
-    }
-    return true;
-}
-
 void TierRun::deliver(core::Event&& event) {
-    if (auto* replied = std::get_if<core::StoreReplied>(&event)) {
-        outcomes_.emplace_back(replied->id, std::move(replied->reply));
-    } else if (auto* failed = std::get_if<core::StoreFailed>(&event)) {
-        outcomes_.emplace_back(failed->id, *failed);
-    } else if (auto* message = std::get_if<core::NodeMessage>(&event)) {
+    if (keep_outcome(event)) return;
+    if (auto* message = std::get_if<core::NodeMessage>(&event)) {
         messages_.push_back(*message);
     } else if (std::holds_alternative<core::MessagesResumed>(event)) {
         ++resumed_;
@@ -95,51 +83,6 @@ void TierRun::open(Epoch epoch, const char* nonce, core::Claims claims) {
 
 void TierRun::serve_again() {
     (void)ready(TierServe{3, served_.epoch, served_.nonce, 0, std::nullopt, false});
-}
-
-core::OperationId TierRun::submit(core::Operation operation) {
-    const core::OperationId id{++number_};
-    tier_->submit(id, std::move(operation));
-    return id;
-}
-
-TierRun::Outcome TierRun::outcome(core::OperationId id) {
-    const auto is_it = [id](const auto& each) { return each.first == id; };
-    const bool came =
-        run_until([&] { return std::any_of(outcomes_.begin(), outcomes_.end(), is_it); });
-    if (!came) throw std::runtime_error("an operation was never answered");
-    const auto at = std::find_if(outcomes_.begin(), outcomes_.end(), is_it);
-    Outcome outcome = std::move(at->second);
-    outcomes_.erase(at);
-    return outcome;
-}
-
-core::OperationReply TierRun::reply(core::Operation operation) {
-    Outcome got = outcome(submit(std::move(operation)));
-    if (const auto* failed = std::get_if<core::StoreFailed>(&got)) {
-        throw std::runtime_error("not answered: " + failed->text);
-    }
-    return std::get<core::OperationReply>(std::move(got));
-}
-
-core::StoreFailed TierRun::failure(core::Operation operation) {
-    Outcome got = outcome(submit(std::move(operation)));
-    if (auto* failed = std::get_if<core::StoreFailed>(&got)) return std::move(*failed);
-    throw std::runtime_error("answered, not refused");
-}
-
-core::Acquire TierRun::acquire(const LockKey& key) {
-    const std::string text = node_ + "-" + std::to_string(++number_);
-    core::Acquire acquire;
-    acquire.key = key;
-    acquire.request = RequestId("request-" + text);
-    acquire.attempt = {7, number_};
-    acquire.token = Token("token-" + text);
-    acquire.node = NodeName(node_);
-    acquire.client = ClientName("a-test");
-    acquire.ttl = std::chrono::seconds(30);
-    acquire.retry_window = std::chrono::seconds(15);
-    return acquire;
 }
 
 }  // namespace latchd::testing

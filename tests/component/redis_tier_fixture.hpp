@@ -12,24 +12,17 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 namespace latchd::testing {
 
-// A tier of a fleet on a real server; the test is the Fleet. Everything runs in run_until(), which
-// has a deadline and waits on what the tier says, never for a time.
-class TierRun final : private store::Sink, private store::FleetSink {
+// A tier of a fleet on a real server; the test is the Fleet.
+class TierRun final : public OperationRun, private store::Sink, private store::FleetSink {
 public:
     explicit TierRun(const RedisProcess& server,
                      std::string node = "a",
                      const std::function<void(store::redis::Options&)>& tweak = {});
     ~TierRun() override { tier_->stop(); }
-
-    bool run_until(const std::function<bool()>& is_done,
-                   std::chrono::milliseconds patience = std::chrono::seconds(15));
-    // Carries out what is ready, such as the write of what was submitted.
-    void turn() { context_.poll(); }
 
     // The next of these that is as wanted, leaving out what else comes (nothing within the
     // patience: a failure).
@@ -77,25 +70,8 @@ public:
     [[nodiscard]] const core::authority::Identity& identity() const { return identity_; }
     [[nodiscard]] const core::authority::Marker& served() const { return served_; }
 
-    core::OperationId submit(core::Operation operation);
-    using Outcome = std::variant<core::OperationReply, core::StoreFailed>;
-    Outcome outcome(core::OperationId id);
-    core::OperationReply reply(core::Operation operation);
-    core::StoreFailed failure(core::Operation operation);
-    core::Status status(core::Operation operation) {
-        return reply(std::move(operation)).reply.status;
-    }
-    [[nodiscard]] std::size_t outcomes() const { return outcomes_.size(); }
     [[nodiscard]] const std::vector<core::NodeMessage>& messages() const { return messages_; }
     [[nodiscard]] std::size_t resumed() const { return resumed_; }
-
-    core::Acquire acquire(const LockKey& key = settle_1001);
-    core::Release release(const core::Acquire& of) const {
-        return {of.key, of.token, of.node, std::nullopt};
-    }
-    core::Renew renew(const core::Acquire& of) const {
-        return {of.key, of.token, of.node, std::nullopt, false};
-    }
 
     [[nodiscard]] store::Health health() const { return tier_->health(); }
     [[nodiscard]] core::authority::CallId call() { return core::authority::CallId{++calls_}; }
@@ -103,35 +79,22 @@ public:
     Duration skew{};  // of this host's boot-time clock, from now on
 
 private:
+    void give(core::OperationId id, core::Operation&& operation) override {
+        tier_->submit(id, std::move(operation));
+    }
     void deliver(core::Event&& event) override;
     void happened(core::authority::FleetEvent&& event) override;
 
-    boost::asio::io_context context_{1};
-    std::string node_;
     std::deque<core::authority::FleetEvent> events_;
-    std::vector<std::pair<core::OperationId, Outcome>> outcomes_;
     std::vector<core::NodeMessage> messages_;
     std::size_t resumed_ = 0;
-    std::uint64_t number_ = 0;
     std::uint64_t calls_ = 0;
     core::authority::Identity identity_;
     core::authority::Marker served_;
     std::unique_ptr<store::Tier> tier_;
 };
 
-// A server of its own for each test.
-class RedisTierOn : public ::testing::Test {
-protected:
-    void SetUp() override {
-        if (!RedisProcess::is_installed()) GTEST_SKIP() << "redis-server is not installed";
-        server_.start();
-    }
-    resp::Value command(std::initializer_list<std::string_view> arguments) {
-        return RedisClient(server_.socket_path()).command(arguments);
-    }
-
-    RedisProcess server_;
-};
+class RedisTierOn : public RedisDriver {};
 
 inline void probe_quickly(store::redis::Options& options) {
     options.check.inter = std::chrono::milliseconds(50);
