@@ -20,6 +20,7 @@ import threading
 import time
 
 import harness
+import stalls
 from gate import Gate
 from history import NOISE, History
 from resp_client import Client
@@ -163,6 +164,7 @@ class FaultCase(harness.Case):
     def setUp(self):
         super().setUp()
         self.history = History()
+        self.history.stalled = stalls.machine().between
         self._actors, self._gates, self._ears, self._loads = [], [], [], []
 
     def _end_all(self):
@@ -218,8 +220,9 @@ class FaultCase(harness.Case):
 
     def _left(self, seconds, at_least):
         """Seconds until so long after the end of the faults, with what a busy machine adds."""
+        now = time.monotonic()
         end = self.history.faults_ended + (seconds + NOISE) * harness.SLOWNESS
-        return max(end - time.monotonic(), at_least)
+        return max(end + self.history.stalled(self.history.faults_ended, now) - now, at_least)
 
     def release_all(self, node):
         """Releases what clients were granted and did not give back."""

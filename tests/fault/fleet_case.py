@@ -21,6 +21,7 @@ import subprocess
 import time
 
 import harness
+import stalls
 from fault_case import FaultCase
 from fleet import VIEW_LEASE, Fleet  # noqa: F401 (for the tests)
 from harness import SLOWNESS, wait_until
@@ -43,6 +44,7 @@ class Crowd:
             self._process = subprocess.Popen(command + [str(patience_ms)] if patience_ms
                                              else command, stdin=subprocess.DEVNULL, stdout=out,
                                              preexec_fn=harness.die_with_parent)
+        stalls.machine().watch(self._process.pid)
         self._is_read = False
 
     def grants(self):

@@ -21,7 +21,7 @@ import time
 
 from resp_client import Error
 
-NOISE = 0.3  # seconds that a busy machine may add to a reply
+NOISE = 0.3  # seconds that a machine may add to a reply without a stall that can be measured
 
 
 @dataclasses.dataclass
@@ -129,6 +129,7 @@ class History:
         self.faults_ended = time.monotonic()  # what was in doubt before may last until then
         self.recovery = 2.0  # seconds after that until every lock can be had
         self.pauses = []  # (node, begin, end): it stood still and could not answer
+        self.stalled = lambda begin, end: 0.0  # seconds that the machine took of this time
         self.cases = {}  # resource: the case in which it may be granted twice
         self.strict = set()  # resources of which being told a loss excuses nothing
         self.excused = []
@@ -228,7 +229,9 @@ class History:
         return [f"took {o.returned - o.called:.3f} s of {o.deadline:.1f} s: {o}"
                 for o in self.operations
                 if o.returned is not None
-                and o.returned - o.called > o.deadline + NOISE * slowness + self._paused(o)]
+                and o.returned - o.called > o.deadline + NOISE * slowness + self._paused(o)
+                and o.returned - o.called > (o.deadline + NOISE * slowness + self._paused(o)
+                                             + self.stalled(o.called, o.returned))]
 
     # What each command may say on a bad day.
     _errors = {"LOCK": ("NOSTORE ", "UNCERTAIN max_ms=", "DEGRADED "),
@@ -256,14 +259,15 @@ class History:
                 found.append(f"a grant whose lease was over was told: {o}")
         return found
 
-    @staticmethod
-    def intervals(operations, told):
+    def intervals(self, operations, told):
         """One per hold: sendings of one REQ that were answered with one token are one."""
         by_token = {}
         for o in operations:
             if o.is_granted and o.returned is not None:
                 kept = "KEEP" in o.options
-                end = max(o.called + o.ttl, o.returned + o.ttl - NOISE)
+                # What it told was so when it was sent: it may have been read later.
+                on_its_way = NOISE + self.stalled(max(o.called, o.returned - 1), o.returned)
+                end = max(o.called + o.ttl, o.returned + o.ttl - on_its_way)
                 interval = by_token.get(o.reply[0])
                 if interval is None:
                     by_token[o.reply[0]] = Interval(o, o.returned, end, kept)
@@ -334,6 +338,9 @@ class History:
                 found.append(f"the fence fell:\n    {highest}\n    {o}")
         return found
 
+    def _is_within_two_seconds(self, end, called):
+        return end + 2 > called or (end + 10 > called and end + 2 + self.stalled(end, called) > called)
+
     def _stuck(self, operations):
         """A LOCK was refused although for 2 s nobody could have held it."""
         windows = []
@@ -362,9 +369,10 @@ class History:
         for o in operations:
             if o.verb != "LOCK" or o.returned is None or o.reply is not None:
                 continue
-            if o.called < self.faults_ended + self.recovery:
+            if o.called < self.faults_ended + self.recovery + self.stalled(self.faults_ended,
+                                                                           o.called):
                 continue
-            if not any(begin < o.returned and end + 2 > o.called
+            if not any(begin < o.returned and self._is_within_two_seconds(end, o.called)
                        for begin, end, _ in windows if (begin, end) != (o.called, o.returned)):
                 found.append(f"stuck, refused though nobody holds it: {o}")
         return found

@@ -139,9 +139,11 @@ class Readers(harness.Case):
             else:
                 still += 1
             if still or sent % (1 << 20) < 65_536:
-                begin = time.monotonic()
-                self.assertEqual(bystander.ask("PING"), b"PONG")
-                self.assertLess(time.monotonic() - begin, 1.0 * harness.SLOWNESS)
+                with harness.Stalls() as stalls:
+                    begin = time.monotonic()
+                    self.assertEqual(bystander.ask("PING"), b"PONG")
+                    self.assertLess(time.monotonic() - begin,
+                                    1.0 * harness.SLOWNESS + stalls.seconds)
                 most = max(most, latchd.rss_bytes())
         growth = most - before
         self.assertLess(growth, 16 * MB if not harness.is_sanitized() else 256 * MB)
@@ -233,9 +235,10 @@ class Crowds(harness.Case):
             client.send("PING")
             crowd.append(client)
         self.assertEqual(holder.ask("PING"), b"PONG")
-        begin = cpu_seconds(latchd)
+        begin, began = cpu_seconds(latchd), time.monotonic()
         time.sleep(0.5)  # what is measured: waiting for room is no busy loop
-        self.assertLess(cpu_seconds(latchd) - begin, 0.3)
+        used = cpu_seconds(latchd) - begin
+        self.assertLess(used, 0.6 * (time.monotonic() - began))
         for client in crowd:
             client.close()
         harness.wait_until(lambda: latchd.ask("PING") == b"PONG")

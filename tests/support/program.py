@@ -10,8 +10,10 @@ import re
 import signal
 import socket
 import subprocess
-import threading
 import time
+
+import stalls
+from stalls import Stalls  # noqa: F401 (for the tests)
 
 FULL = os.environ.get("LATCHD_TEST_FULL", "") not in ("", "0")
 SLOWNESS = float(os.environ.get("LATCHD_TEST_SLOWNESS", "1"))
@@ -19,11 +21,12 @@ _PR_SET_PDEATHSIG = 1
 
 
 def wait_until(predicate, deadline=10.0, what="the condition"):
-    """Returns the first true value of predicate(); fails after `deadline` seconds.
+    """Returns the first true value of predicate(); fails after `deadline` seconds, of which those do
+    not count that the machine kept the test waiting.
 
     A refused connection counts as not yet."""
-    end = time.monotonic() + deadline * SLOWNESS
-    pause, last = 0.001, None
+    began, stalled = time.monotonic(), stalls.machine().look()
+    limit, pause, last = deadline * SLOWNESS, 0.001, None
     while True:
         try:
             last = predicate()
@@ -31,38 +34,11 @@ def wait_until(predicate, deadline=10.0, what="the condition"):
                 return last
         except (ConnectionError, TimeoutError, FileNotFoundError) as error:
             last = error
-        if time.monotonic() > end:
+        took = time.monotonic() - began
+        if took > limit and took > limit + stalls.machine().look() - stalled:
             raise AssertionError(f"{what} did not come true in {deadline} s; last: {last!r}")
         time.sleep(pause)  # between two looks
         pause = min(pause * 1.5, 0.05)
-
-
-class Stalls:
-    """How long this test has been kept from running since it was entered, as far as a thread that
-    sleeps and looks at the clock can see: what a test that measures time may add to its limit on a
-    machine that has other things to do."""
-
-    STEP = 0.005
-
-    def __init__(self):
-        self.seconds = 0.0
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._measure, daemon=True)
-
-    def __enter__(self):
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self._over.set()
-        self._thread.join()
-
-    def _measure(self):
-        looked = time.monotonic()
-        while not self._over.wait(self.STEP):
-            now = time.monotonic()
-            self.seconds += max(0.0, now - looked - self.STEP)
-            looked = now
 
 
 def free_port():
@@ -99,6 +75,7 @@ class Program:
             self.process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder,
                 preexec_fn=die_with_parent, **options)
+        stalls.machine().watch(self.pid)
 
     @property
     def pid(self):
