@@ -28,6 +28,7 @@ class Step:
     words: tuple = ()
     expected: str = ""
     ms: int = 0
+    in_the_end: bool = False  # asked again until the reply is as expected
 
 
 @dataclasses.dataclass
@@ -72,13 +73,17 @@ def _step(line, number):
         return Step(number, "wait", ms=int(match.group(1)))
     if match := re.fullmatch(r"close ([A-Z]\d?)", line):
         return Step(number, "close", match.group(1))
-    request, arrow, expected = line.partition(" -> ")
+    in_the_end = " ~> " in line
+    request, arrow, expected = line.partition(" ~> " if in_the_end else " -> ")
     if not arrow:
         raise ValueError("' -> ' is needed")
     connection, *words = _WORD.findall(request)
     if not re.fullmatch(r"[A-Z]\d?", connection):
         raise ValueError(f"{connection!r} is no connection")
-    return Step(number, "ask" if words else "read", connection, tuple(words), expected.strip())
+    if in_the_end and (not words or expected.strip() == "waits"):
+        raise ValueError("' ~> ' is for requests that are answered")
+    return Step(number, "ask" if words else "read", connection, tuple(words), expected.strip(),
+                in_the_end=in_the_end)
 
 
 def words_of(step, names, resource):
