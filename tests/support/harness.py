@@ -58,8 +58,9 @@ class RedisServer(Program):
         self.environment = environment or {}
         self.port = free_port()
         self.password = options.get("requirepass", "")
+        # A replica gets its data at once, not in 5 s, together with others that may come.
         self.options = {"bind": "127.0.0.1", "save": "", "appendonly": "no", "daemonize": "no",
-                        "dir": str(self.folder)} | options
+                        "repl-diskless-sync-delay": "0", "dir": str(self.folder)} | options
         self.start()
 
     @property
