@@ -23,7 +23,7 @@ import time
 import harness
 import stalls
 from fault_case import FaultCase
-from fleet import VIEW_LEASE, Fleet  # noqa: F401 (for the tests)
+from fleet import BEAT, VIEW_LEASE, Fleet  # noqa: F401 (for the tests)
 from harness import SLOWNESS, wait_until
 
 CROWD = os.environ.get("LATCHD_CROWD")
@@ -154,8 +154,8 @@ class FleetCase(FaultCase):
 
             def renewed(actor=actor, resource=resource, name=name, grant=grant):
                 reply = actor.renew(resource, name, grant[0])
-                return reply if isinstance(reply, int) else None
-            left = wait_until(renewed, 4.0, f"an answer about {resource}/{name}")
+                return [reply] if isinstance(reply, int) else None
+            [left] = wait_until(renewed, 4.0, f"an answer about {resource}/{name}")
             self.assertGreater(left, 0, f"{resource}/{name} of {holder.folder.name} is lost")
             other = self.actor(node, "other").lock(resource, name, PX=1000)
             self.assertIsNone(other, f"{resource}/{name} is held")
@@ -165,6 +165,15 @@ class FleetCase(FaultCase):
                 self.assertGreaterEqual(fields[b"fence"], grant[1], f"{resource}/{name}")
             else:
                 self.assertEqual(fields[b"fence"], grant[1], f"{resource}/{name} has another fence")
+
+    def assert_strict_waits(self, node, since):
+        """`node` grants nothing of the strict resource before the view lease of one that has not
+        reached the arbiter `since` then is over, which began up to a beat before."""
+        reply = self.actor(node, "early").lock("pay", "early", PX=500)
+        if isinstance(reply, list):
+            self.assertGreater(time.monotonic() - since, VIEW_LEASE - BEAT, reply)
+        else:
+            self.assert_error(reply, "NOSTORE")
 
     # ---- faults
 

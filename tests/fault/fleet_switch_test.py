@@ -21,8 +21,10 @@ class UnderTwoHundredClients(FleetCase):
             for _ in range(rounds):
                 there()
                 crowd.wait_for_grants(400)
+                self.assert_held_locks_go_on()
                 back()
                 crowd.wait_for_grants(400)
+                self.assert_held_locks_go_on()
         self.assert_held_locks_go_on()
         self.assert_fleet_is_well()
         tiers = {o.reply[4] for o in self.history.grants()}
