@@ -299,16 +299,17 @@ class History:
                     interval.end, interval.why = t.at, t.kind
         return sorted(by_token.values(), key=lambda i: i.begin)
 
-    @staticmethod
-    def _overlaps(intervals, late):
+    def _overlaps(self, intervals, late):
         found, longest = [], None
         for interval in intervals:
             if longest is not None and interval.begin < longest.end - 0.001:
                 owner = interval.grant.options.get("OWNER")
                 same_owner = owner is not None and owner == longest.grant.options.get("OWNER")
                 over = min(longest.end, interval.end) - interval.begin
-                excused = same_owner or (late and longest.why in ("lost", "revoked")
-                                         and longest.end - interval.begin <= late)
+                told_late = longest.end - interval.begin
+                excused = same_owner or (
+                    late and longest.why in ("lost", "revoked")
+                    and told_late <= late + self.stalled(interval.begin, longest.end))
                 if not excused and over > 0.001:
                     found.append((over, f"granted twice, for {over:.3f} s:\n    {longest.grant}\n"
                                         f"      until {longest.end:.3f} ({longest.why})\n"
