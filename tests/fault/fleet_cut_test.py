@@ -95,7 +95,7 @@ class OneNodeIsCutOff(FleetCase):
             self.fleet.gates("c")["mysql"].cut()
             wait_until(lambda: isinstance(self.actor(self.c, "alone").lock("pay", "alone", PX=500),
                                           Error), VIEW_LEASE + 4, "its view lease ending")
-            reply = self.actor(self.c, "alone").lock("order", "alone", PX=500)
+            reply = self.actor(self.c, "alone").lock("order", "alone", PX=2000)
             self.assertIsInstance(reply, list, f"{reply}: available goes on")
             self.assertEqual(reply[4], b"redis?")
             self.fleet.wait_for_strict("redis", self.both)

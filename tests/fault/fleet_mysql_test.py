@@ -64,7 +64,7 @@ class MySqlOfAFleet(FleetCase):
                 wait_until(lambda node=node: isinstance(
                     self.actor(node, "none").lock("pay", "none", PX=500), Error), VIEW_LEASE + 4,
                     "the view lease ending")
-            reply = self.actor(self.fleet["a"], "other").lock("order", "other", PX=500)
+            reply = self.actor(self.fleet["a"], "other").lock("order", "other", PX=2000)
             self.assertEqual(reply[4], b"redis?")
             crowd.wait_for_grants(30)
             if self.mysql_.is_running():
@@ -87,7 +87,7 @@ class MySqlOfAFleet(FleetCase):
             c.restart()
             self.fleet.wait_for_tier("redis?", [c])
             self.assertIsInstance(self.actor(c, "none").lock("pay", "none", PX=500), Error)
-            self.assertEqual(self.actor(c, "some").lock("order", "some", PX=500)[4], b"redis?")
+            self.assertEqual(self.actor(c, "some").lock("order", "some", PX=2000)[4], b"redis?")
             self.mysql_.restart()
             self.fleet.wait_for_tier("redis").wait_for_strict("redis")
         self.assert_held_locks_go_on()

@@ -318,7 +318,7 @@ class Events(harness.Case):
         latchd = self.node(redis, "n1")
         listener, holder = latchd.client(), latchd.client()
         listener.ask("PSUBSCRIBE", "latchd:events:*")
-        self.lock(holder, "r", "expired", "PX", 200)
+        self.lock(holder, "r", "expired", "PX", 1000)
         message = listener.read()
         self.assertEqual(message[:3], [b"pmessage", b"latchd:events:*", b"latchd:events:r"])
         self.assertRegex(message[3].decode(), r"^lost r/expired#\d+ owner=- ")

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <netinet/in.h>
 #include <poll.h>
+#include <random>
 #include <signal.h>
 #include <stdexcept>
 #include <stdlib.h>
@@ -33,18 +34,23 @@ bool accepts(const std::string& path) {
     return ok;
 }
 
+// Below those that the kernel hands out for connections: the server is started seconds later, and
+// again after its end.
 std::uint16_t free_port() {
-    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    if (::bind(fd, reinterpret_cast<const sockaddr*>(&address), size) != 0 ||
-        ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-        throw std::runtime_error("no free port");
+    std::random_device random;
+    std::uniform_int_distribution<std::uint16_t> ports(10'000, 29'999);
+    for (int tries = 0; tries < 1'000; ++tries) {
+        const std::uint16_t port = ports(random);
+        const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        address.sin_port = htons(port);
+        const int result = ::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+        ::close(fd);
+        if (result == 0) return port;
     }
-    ::close(fd);
-    return ntohs(address.sin_port);
+    throw std::runtime_error("no free port");
 }
 
 pid_t run(std::vector<std::string> words, const std::string& log) {
