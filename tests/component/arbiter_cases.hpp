@@ -14,8 +14,9 @@
 #include <variant>
 
 // What holds of every arbiter, whatever its server is. To be instantiated with a fixture that has
-// make(), freeze(), thaw(), kill() and start(); keeps_data says whether it does over a kill, and
-// told_within how soon a call to a frozen server has failed.
+// make(), of one that waits long for a busy server, make_impatient(), freeze(), thaw(), kill() and
+// start(); keeps_data says whether it does over a kill, and told_within how soon a call of the
+// impatient one to a frozen server has failed.
 namespace latchd::testing {
 
 [[nodiscard]] inline core::authority::Beat beat(std::uint64_t number) {
@@ -106,10 +107,10 @@ TYPED_TEST_P(AnyArbiter, refused_connections_are_evidence_and_it_comes_back_by_i
 TYPED_TEST_P(AnyArbiter, a_frozen_server_carries_out_nothing_late) {
     using Failed = typename TestFixture::Failed;
     using ReadView = typename TestFixture::ReadView;
-    ArbiterRun arbiter(this->make());
+    ArbiterRun arbiter(this->make_impatient());
     core::authority::Beat doubtful = beat(1);
     doubtful.row.incarnation = 8;
-    arbiter.reply(beat(1));
+    arbiter.reply_in_the_end(beat(1));
     this->freeze();
     const test::Stalls stalls;
     const auto began = std::chrono::steady_clock::now();
@@ -124,7 +125,7 @@ TYPED_TEST_P(AnyArbiter, a_frozen_server_carries_out_nothing_late) {
     this->thaw();
     const auto view = arbiter.reply_in_the_end(core::authority::Forget{8}).view;
     ASSERT_EQ(view.nodes.size(), 1u);
-    EXPECT_EQ(arbiter.reply(ReadView{}).view.nodes, view.nodes);
+    EXPECT_EQ(arbiter.reply_in_the_end(ReadView{}).view.nodes, view.nodes);
 }
 
 REGISTER_TYPED_TEST_SUITE_P(AnyArbiter,

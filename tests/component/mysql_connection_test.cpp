@@ -219,7 +219,7 @@ Duration time_awake() {
     std::int64_t ran = 0;
     std::int64_t waited = 0;
     std::ifstream("/proc/thread-self/schedstat") >> ran >> waited;
-    return std::chrono::nanoseconds(ran + waited);
+    return std::chrono::duration_cast<Duration>(std::chrono::nanoseconds(ran + waited));
 }
 
 // T-D15: what a frozen server does to the loop, in each of connect, query and close.

@@ -27,9 +27,11 @@ protected:
         if (!RedisProcess::is_installed()) GTEST_SKIP() << "redis-server is not installed";
         server_.start();
     }
-    ArbiterRun::Make make(const std::string& cluster = "default") const {
+    ArbiterRun::Make make(const std::string& cluster = "default",
+                          std::chrono::milliseconds patience = std::chrono::seconds(10)) const {
         store::redis::Options options;
         options.path = server_.socket_path();
+        options.operation_timeout = patience;
         options.cluster = cluster;
         return [options](auto& context, auto& sink, auto boot_now) {
             return store::redis::make_arbiter(context, options, sink, std::move(boot_now));
@@ -38,6 +40,7 @@ protected:
     resp::Value command(std::initializer_list<std::string_view> arguments) {
         return RedisClient(server_.socket_path()).command(arguments);
     }
+    ArbiterRun::Make make_impatient() const { return make("default", std::chrono::seconds(1)); }
     void kill() { server_.kill_hard(); }
     void start() { server_.start(); }
     void freeze() { server_.freeze(); }

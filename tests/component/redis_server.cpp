@@ -5,6 +5,7 @@
 #include <latchd/resp/command_writer.hpp>
 
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <fcntl.h>
@@ -111,6 +112,8 @@ resp::Value RedisClient::receive() {
             throw std::runtime_error(std::string(decoded.error));
         }
         const ssize_t got = ::recv(socket_, buffer.data(), buffer.size(), 0);
+        // With a limit it is not begun again by itself by a process that stood still.
+        if (got < 0 && errno == EINTR) continue;
         if (got <= 0) throw std::runtime_error("redis-server is silent");
         decoder_.feed({buffer.data(), static_cast<std::size_t>(got)});
     }
