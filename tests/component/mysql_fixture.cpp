@@ -55,6 +55,8 @@ ConnectOptions MysqlTest::options() const {
     ConnectOptions options;
     options.port = server().port();
     options.username = "root";
+    // Who is not about time-outs has time for a busy machine's commits and connections.
+    options.connect_timeout = options.operation_timeout = std::chrono::seconds(5);
     return options;
 }
 

@@ -50,6 +50,7 @@ void MysqlTierTest::TearDown() {
 Options MysqlTierTest::tier_options(const std::string& node) const {
     Options tier;
     tier.server = options();
+    tier.check.timeout = seconds(5);  // a late probe would be evidence
     tier.cluster = "c";
     tier.node = NodeName(node);
     return tier;

@@ -256,6 +256,7 @@ TEST_F(MysqlTier, says_that_it_gets_no_connection_for_operations_and_that_nothin
     store::mysql::Options own = tier_options("a");
     own.server.username = "own";
     own.server.password = "one";
+    own.server.operation_timeout = seconds(1);
     TierHost& host = serving(own);
     ASSERT_EQ(reply(host, acquire("1")).reply.status, Status::granted);
     EXPECT_EQ(host.tier().health().warning, "");
