@@ -38,10 +38,12 @@ compile() {
     /usr/bin/ninja -C "$folder" -j "$(nproc)" "$@" < /dev/null
 }
 
-# run_suites FOLDER [ARGUMENT...]: runs the built suites; old results are gone whatever happens.
+# run_suites FOLDER [ARGUMENT...]: runs the built suites; old results are gone whatever happens. One
+# program more than there are processors, since most of them wait for servers and leases.
 run_suites() {
     local folder=$1
     shift
     rm -f "$folder"/*.xml "$folder"/meson-logs/testlog*
-    /usr/bin/meson test -C "$folder" --no-rebuild --print-errorlogs "$@" < /dev/null
+    /usr/bin/meson test -C "$folder" --no-rebuild --print-errorlogs \
+        --num-processes "$(($(nproc) + 1))" "$@" < /dev/null
 }
