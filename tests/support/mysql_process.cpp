@@ -6,6 +6,7 @@
 
 #include <arpa/inet.h>
 #include <chrono>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
@@ -34,13 +35,27 @@ bool accepts(const std::string& path) {
     return ok;
 }
 
-// Below those that the kernel hands out for connections: the server is started seconds later, and
-// again after its end.
+// Whether the port is this process' from now on; as in program.py. The name ends with the process.
+bool reserve(std::uint16_t port) {
+    const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const std::string name = "latchd-test-port-" + std::to_string(port);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    name.copy(address.sun_path + 1, sizeof address.sun_path - 1);
+    const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+    if (::bind(fd, reinterpret_cast<const sockaddr*>(&address), size) == 0) return true;
+    ::close(fd);
+    return false;
+}
+
+// Below those that the kernel hands out for connections, and no other test's: the server is started
+// seconds later, and again after its end.
 std::uint16_t free_port() {
     std::random_device random;
     std::uniform_int_distribution<std::uint16_t> ports(10'000, 29'999);
     for (int tries = 0; tries < 1'000; ++tries) {
         const std::uint16_t port = ports(random);
+        if (!reserve(port)) continue;
         const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         sockaddr_in address{};
         address.sin_family = AF_INET;

@@ -41,16 +41,24 @@ def wait_until(predicate, deadline=10.0, what="the condition"):
         pause = min(pause * 1.5, 0.05)
 
 
+_reserved = []  # sockets whose names are ports of this process
+
+
 def free_port():
-    """A port that nobody listens on, below those that the kernel hands out for connections."""
+    """A port that nobody listens on, below those that the kernel hands out for connections, and that
+    is no other test's as long as this process lives: a server that was killed leaves its port free,
+    and the nodes that look for it would find whoever starts there."""
     while True:
         port = random.SystemRandom().randrange(10_000, 30_000)
+        name = socket.socket(socket.AF_UNIX)
         with socket.socket() as probe:
             try:
+                name.bind(f"\0latchd-test-port-{port}")
                 probe.bind(("127.0.0.1", port))
+                _reserved.append(name)
                 return port
             except OSError:
-                pass
+                name.close()
 
 
 def die_with_parent():
