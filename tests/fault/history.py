@@ -129,6 +129,7 @@ class History:
         self.faults_ended = time.monotonic()  # what was in doubt before may last until then
         self.recovery = 2.0  # seconds after that until every lock can be had
         self.pauses = []  # (node, begin, end): it stood still and could not answer
+        self.clocks_paused = False  # with it: what it tells then is to be counted from the call
         self.stalled = lambda begin, end: 0.0  # seconds that the machine took of this time
         self.cases = {}  # resource: the case in which it may be granted twice
         self.strict = set()  # resources of which being told a loss excuses nothing
@@ -267,6 +268,8 @@ class History:
                 kept = "KEEP" in o.options
                 # What it told was so when it was sent: it may have been read later.
                 on_its_way = NOISE + self.stalled(max(o.called, o.returned - 1), o.returned)
+                if self.clocks_paused:
+                    on_its_way += self._paused(o)
                 end = max(o.called + o.ttl, o.returned + o.ttl - on_its_way)
                 interval = by_token.get(o.reply[0])
                 if interval is None:

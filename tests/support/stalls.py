@@ -13,7 +13,7 @@ import os
 import threading
 import time
 
-STEP = 0.005  # of the threads that sleep
+STEP = 0.01  # of the threads that sleep
 EVERY = 0.1  # between two looks at the processes
 
 
