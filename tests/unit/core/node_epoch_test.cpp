@@ -197,49 +197,63 @@ TEST(NodeClaims, a_grant_that_moved_is_handed_over_by_both_nodes) {
     EXPECT_EQ(b.hand_over(101).records.size(), 1u);
 }
 
-TEST(NodeClaims, a_hold_that_another_node_took_out_ends_no_other) {
-    World world(2);
+// An owner that holds a lock twice.
+struct TwoHolds {
+    enum class By : std::uint8_t {
+        one_node,
+        two_nodes,  // the first of which does not hear of the second hold
+    };
+    explicit TwoHolds(By by = By::one_node) {
+        one = take(a, 1);
+        if (by == By::two_nodes) a.hears_messages = false;
+        two = by == By::one_node ? take(a, 2) : take(b, 1);
+    }
+
+    static core::Granted take(Member& node, std::uint64_t client) {
+        return granted(node.outcome(node.send(client, lock({.owner = "o"}))));
+    }
+    static std::string release(Member& node, const core::Granted& hold) {
+        return got(node, node.send(1, unlock(hold.token.str())));
+    }
+    core::Claims hand_over() {
+        const std::vector<core::Claims> all{a.hand_over(101), b.hand_over(101)};
+        return core::merge(all);
+    }
+
+    World world{2};
     Member& a = world.at(0);
     Member& b = world.at(1);
-    const auto one = granted(a.outcome(a.send(1, lock({.owner = "o"}))));
-    const auto two = granted(a.outcome(a.send(2, lock({.owner = "o"}))));
-    a.hears_messages = false;
-    EXPECT_EQ(got(b, b.send(1, unlock(one.token.str()))), "2");
-    EXPECT_EQ(got(a, a.send(1, renew(one.token.str()))), "-1");
-    const core::Claims claims = a.hand_over(101);
+    core::Granted one;
+    core::Granted two;
+};
+
+TEST(NodeClaims, a_hold_that_another_node_took_out_ends_no_other) {
+    TwoHolds of;
+    of.a.hears_messages = false;
+    EXPECT_EQ(of.release(of.b, of.one), "2");
+    EXPECT_EQ(got(of.a, of.a.send(1, renew(of.one.token.str()))), "-1");
+    const core::Claims claims = of.a.hand_over(101);
     ASSERT_EQ(claims.records.size(), 1u);
     ASSERT_EQ(claims.records[0].holds.size(), 1u);
-    EXPECT_EQ(claims.records[0].holds[0].token, two.token);
+    EXPECT_EQ(claims.records[0].holds[0].token, of.two.token);
     EXPECT_TRUE(claims.gone.empty());
 }
 
 // Fleet simulator, seed 120057: the hold that was given back stayed, under the newest version.
 TEST(NodeClaims, a_hold_given_back_leaves_those_that_it_had_not_heard_of) {
-    World world(2);
-    Member& a = world.at(0);
-    Member& b = world.at(1);
-    const auto one = granted(a.outcome(a.send(1, lock({.owner = "o"}))));
-    a.hears_messages = false;
-    const auto two = granted(b.outcome(b.send(1, lock({.owner = "o"}))));
-    EXPECT_EQ(got(a, a.send(1, unlock(one.token.str()))), "2");
-    const std::vector<core::Claims> all{a.hand_over(101), b.hand_over(101)};
-    const core::Claims merged = core::merge(all);
+    TwoHolds of(TwoHolds::By::two_nodes);
+    EXPECT_EQ(of.release(of.a, of.one), "2");
+    const core::Claims merged = of.hand_over();
     ASSERT_EQ(merged.records.size(), 1u);
     ASSERT_EQ(merged.records[0].holds.size(), 1u);
-    EXPECT_EQ(merged.records[0].holds[0].token, two.token);
+    EXPECT_EQ(merged.records[0].holds[0].token, of.two.token);
 }
 
 TEST(NodeClaims, what_is_left_of_a_hold_given_back_ends_with_its_own_holder) {
-    World world(2);
-    Member& a = world.at(0);
-    Member& b = world.at(1);
-    const auto one = granted(a.outcome(a.send(1, lock({.owner = "o"}))));
-    a.hears_messages = false;
-    const auto two = granted(b.outcome(b.send(1, lock({.owner = "o"}))));
-    EXPECT_EQ(got(a, a.send(1, unlock(one.token.str()))), "2");
-    EXPECT_EQ(got(b, b.send(1, unlock(two.token.str()))), "1");
-    const std::vector<core::Claims> all{a.hand_over(101), b.hand_over(101)};
-    EXPECT_TRUE(core::merge(all).records.empty()) << "it is over, whoever missed that";
+    TwoHolds of(TwoHolds::By::two_nodes);
+    EXPECT_EQ(of.release(of.a, of.one), "2");
+    EXPECT_EQ(of.release(of.b, of.two), "1");
+    EXPECT_TRUE(of.hand_over().records.empty()) << "it is over, whoever missed that";
 }
 
 // A store that was replaced, with what all nodes hand over.
@@ -254,33 +268,25 @@ void change_store(World& world) {
 // answered 2, and nobody could have the lock, until its lease ended.
 TEST(NodeClaims, a_hold_that_another_node_took_out_does_not_come_back) {
     for (const bool hears : {true, false}) {
-        World world(2);
-        Member& a = world.at(0);
-        Member& b = world.at(1);
-        const auto one = granted(a.outcome(a.send(1, lock({.owner = "o"}))));
-        const auto two = granted(a.outcome(a.send(2, lock({.owner = "o"}))));
-        a.hears_messages = hears;
-        EXPECT_EQ(got(b, b.send(1, unlock(one.token.str()))), "2");
-        change_store(world);
-        EXPECT_EQ(got(a, a.send(2, unlock(two.token.str()))), "1");
-        EXPECT_EQ(got(a, a.send(3, lock({.owner = "p"}))), "granted");
+        TwoHolds of;
+        of.a.hears_messages = hears;
+        EXPECT_EQ(of.release(of.b, of.one), "2");
+        change_store(of.world);
+        EXPECT_EQ(of.release(of.a, of.two), "1");
+        EXPECT_EQ(got(of.a, of.a.send(3, lock({.owner = "p"}))), "granted");
     }
 }
 
 // docs/promises.md: the answer is of what its node knows, and the lock is free all the same.
 TEST(NodeClaims, an_unlock_that_is_answered_while_an_epoch_settles_frees_what_only_it_held) {
-    World world(2);
-    Member& a = world.at(0);
-    Member& b = world.at(1);
-    const auto one = granted(a.outcome(a.send(1, lock({.owner = "o"}))));
-    const auto two = granted(a.outcome(a.send(2, lock({.owner = "o"}))));
-    a.hears_messages = false;
-    EXPECT_EQ(got(b, b.send(1, unlock(one.token.str()))), "2");
-    const std::vector<core::Claims> all{a.hand_over(101), b.hand_over(101)};
-    EXPECT_EQ(got(a, a.send(2, unlock(two.token.str()))), "2");
-    world.load(101, core::merge(all));
-    a.open_carried();
-    EXPECT_EQ(world.table.size(), 0u);
+    TwoHolds of;
+    of.a.hears_messages = false;
+    EXPECT_EQ(of.release(of.b, of.one), "2");
+    const core::Claims merged = of.hand_over();
+    EXPECT_EQ(of.release(of.a, of.two), "2");
+    of.world.load(101, merged);
+    of.a.open_carried();
+    EXPECT_EQ(of.world.table.size(), 0u);
 }
 
 TEST(NodeClaims, a_hold_that_its_node_gave_back_after_the_lock_had_moved_does_not_come_back) {
@@ -334,16 +340,12 @@ TEST(NodeClaims, a_hold_that_another_node_cancelled_does_not_come_back) {
 
 // Whoever took the other hold out hears of the end, and does not answer for the lock any more.
 TEST(NodeClaims, what_is_left_of_a_grant_ends_at_the_node_that_took_a_hold_out) {
-    World world(2);
-    Member& a = world.at(0);
-    Member& b = world.at(1);
-    const auto one = granted(a.outcome(a.send(1, lock({.owner = "o"}))));
-    const auto two = granted(a.outcome(a.send(2, lock({.owner = "o"}))));
-    EXPECT_EQ(got(b, b.send(1, unlock(one.token.str()))), "2");
-    EXPECT_EQ(b.node.counts().held, 1u);
-    EXPECT_EQ(got(a, a.send(2, unlock(two.token.str()))), "1");
-    EXPECT_EQ(b.node.counts().held, 0u);
-    EXPECT_EQ(got(b, b.send(3, lock({.owner = "p"}))), "granted");
+    TwoHolds of;
+    EXPECT_EQ(of.release(of.b, of.one), "2");
+    EXPECT_EQ(of.b.node.counts().held, 1u);
+    EXPECT_EQ(of.release(of.a, of.two), "1");
+    EXPECT_EQ(of.b.node.counts().held, 0u);
+    EXPECT_EQ(got(of.b, of.b.send(3, lock({.owner = "p"}))), "granted");
 }
 
 TEST(NodeClaims, a_grant_that_came_back_from_another_node_is_gone_too) {
