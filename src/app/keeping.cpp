@@ -129,6 +129,10 @@ std::string Keeping::warning() const {
            ": the epoch is not written down; give state_dir room that latchd may write to";
 }
 
+bool Keeping::leaves_a_trace() const noexcept {
+    return journal_ != nullptr || (state_directory_ && unsaved_.empty());
+}
+
 void Keeping::save_local_floor(Fence floor) {
     if (floor <= state_.local_fence_floor) return;
     state_.local_fence_floor = floor;

@@ -41,6 +41,8 @@ public:
         std::optional<core::authority::FleetRecord> record;  // the last one that was open
     };
     [[nodiscard]] const Former& former() const noexcept { return former_; }
+    // False: the next process finds no trace of what this one gives; warning() says why.
+    [[nodiscard]] bool leaves_a_trace() const noexcept;
     [[nodiscard]] Fence local_fence_floor() const noexcept { return state_.local_fence_floor; }
 
     // All of these block for the disk.

@@ -10,8 +10,8 @@
 
 #include "fleet.hpp"
 #include "mapping.hpp"
+#include "process.hpp"
 
-#include <latchd/core/authority/epoch.hpp>
 #include <latchd/runtime/clock.hpp>
 #include <latchd/server/listeners.hpp>
 #include <latchd/telemetry/log.hpp>
@@ -100,9 +100,9 @@ std::vector<core::GrantRecord> Loop::take_records() {
     return keeping_ ? keeping_->take_records() : std::vector<core::GrantRecord>();
 }
 
-bool Loop::build(const Shared& shared,
-                 std::unique_ptr<server::Listeners> listeners,
-                 std::vector<core::GrantRecord> of_table) {
+int Loop::build(const Shared& shared,
+                std::unique_ptr<server::Listeners> listeners,
+                std::vector<core::GrantRecord> of_table) {
     incarnation_ = names_.draw_number();
     if (keeping_) keeping_->begin(incarnation_);
     make_server(shared, std::move(listeners));
@@ -115,7 +115,7 @@ bool Loop::build(const Shared& shared,
     }
     store_ = make_store(shared, std::move(of_table));
     if (store_) server_->attach(*store_);
-    return store_ != nullptr;
+    return refused_with_;
 }
 
 void Loop::make_server(const Shared& shared, std::unique_ptr<server::Listeners> listeners) {
@@ -177,18 +177,13 @@ std::unique_ptr<store::Store> Loop::make_embedded(const Shared& shared,
     }
     namespace authority = core::authority;
     const auto wall = static_cast<authority::WallMs>(wall_ms());
-    const authority::EpochChoice choice =
-        authority::choose_epoch({.known = keeping_->known().epoch}, wall);
-    if (choice.epoch == 0) {
-        telemetry::log(Level::error, "store.refused", choice.refusal);
-        return nullptr;
-    }
-    save_epoch(choice.epoch);
+    const Epoch epoch = begin_epoch(wall);
+    if (epoch == 0) return nullptr;
     store::local::Options local;
     local.name = name;
     local.node = name_;
-    local.epoch = choice.epoch;
-    local.counter = authority::counter_start(choice.epoch, wall);
+    local.epoch = epoch;
+    local.counter = authority::counter_start(epoch, wall);
     local.records = std::move(of_table);
     local.cancelled = keeping_->take_cancelled();
     local.boot_now = runtime::boot_time;
@@ -208,6 +203,31 @@ std::unique_ptr<store::Store> Loop::make_embedded(const Shared& shared,
         std::move(local), *shared.desk, std::move(ledger), server_->sink());
     grants_->attach(*made);
     return made;
+}
+
+Epoch Loop::begin_epoch(core::authority::WallMs wall) {
+    namespace authority = core::authority;
+    const authority::EpochChoice choice =
+        authority::choose_epoch({.known = keeping_->known().epoch}, wall);
+    if (choice.epoch == 0) {
+        refused_with_ = config::exit_configuration;
+        telemetry::log(Level::error, "store.refused", choice.refusal);
+        return 0;
+    }
+    save_epoch(choice.epoch);
+    if (keeping_->leaves_a_trace() || authority::is_by_clock(choice.epoch, wall)) {
+        return choice.epoch;
+    }
+    refused_with_ = exit_unavailable;
+    const std::uint64_t ahead = choice.epoch - authority::periods_at(wall);
+    telemetry::log(Level::error,
+                   "store.refused",
+                   "nothing can be written down, and the next process would give the fences of "
+                   "epoch " +
+                       std::to_string(choice.epoch) + " again: " + keeping_->warning() +
+                       "; without that it starts once the clock has come up to this epoch, in " +
+                       std::to_string(5 * ahead) + " minutes");
+    return 0;
 }
 
 void Loop::save_epoch(Epoch epoch) {

@@ -6,6 +6,7 @@
 #include "names.hpp"
 
 #include <latchd/config/options.hpp>
+#include <latchd/core/authority/epoch.hpp>
 #include <latchd/core/resource/registry.hpp>
 #include <latchd/server/crew.hpp>
 #include <latchd/server/server.hpp>
@@ -53,10 +54,10 @@ public:
     [[nodiscard]] std::vector<core::GrantRecord> take_records();
     void give_records(std::vector<core::GrantRecord> records) { records_ = std::move(records); }
 
-    // With its listeners. False: no epoch can be chosen without an operator.
-    [[nodiscard]] bool build(const Shared& shared,
-                             std::unique_ptr<server::Listeners> listeners,
-                             std::vector<core::GrantRecord> of_table);
+    // With its listeners. Else than 0: what the process exits with, which has been logged.
+    [[nodiscard]] int build(const Shared& shared,
+                            std::unique_ptr<server::Listeners> listeners,
+                            std::vector<core::GrantRecord> of_table);
 
     // From here on its own thread.
     void start();
@@ -75,6 +76,8 @@ private:
                                                            std::vector<core::GrantRecord> of_table);
     [[nodiscard]] std::unique_ptr<store::Store> make_embedded(
         const Shared& shared, std::vector<core::GrantRecord> of_table);
+    // The epoch that the embedded table begins with. 0: none, which has been logged.
+    [[nodiscard]] Epoch begin_epoch(core::authority::WallMs wall);
     void save_epoch(Epoch epoch);
 
     std::size_t index_;
@@ -88,6 +91,7 @@ private:
     std::unique_ptr<Grants> grants_;
     std::vector<core::GrantRecord> records_;  // of this node's former self
     std::unique_ptr<store::Store> store_;
+    int refused_with_ = 0;
     std::unique_ptr<server::Server> server_;  // before the store goes
 };
 

@@ -55,8 +55,8 @@ public:
             loops_.begin(), loops_.end(), [](const auto& loop) { return loop->take_folders(); });
     }
 
-    // False: no epoch can be chosen without an operator.
-    [[nodiscard]] bool build() {
+    // Else than 0: what to exit with.
+    [[nodiscard]] int build() {
         if (loops_.size() > 1) make_desk();
         std::vector<core::GrantRecord> of_table = share_out_records();
         for (std::size_t i = 0; i < loops_.size(); ++i) {
@@ -65,12 +65,12 @@ public:
                                 .desk = desk_.get(),
                                 .warning = first().keeping_warning(),
                                 .on_finished = [this] { loop_finished(); }};
-            if (!loops_[i]->build(shared, std::move(listeners_[i]), std::move(of_table))) {
-                return false;
-            }
+            const int refused =
+                loops_[i]->build(shared, std::move(listeners_[i]), std::move(of_table));
+            if (refused != 0) return refused;
             of_table.clear();
         }
-        return true;
+        return 0;
     }
 
     void run() {
@@ -295,7 +295,7 @@ int serve(const config::Invocation& invocation) {
         return exit_unavailable;
     }
     if (!process->take_folders()) return exit_unavailable;
-    if (!process->build()) return config::exit_configuration;
+    if (const int refused = process->build(); refused != 0) return refused;
     process->run();
     telemetry::log(Level::info, "node.ended", "all done");
     telemetry::sum_up_log();

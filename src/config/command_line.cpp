@@ -68,7 +68,7 @@ void declare_options(CLI::App& app, Arguments& to) {
     app.set_help_flag("-h,--help", "print this and exit");
     app.set_version_flag("-V,--version", "latchd " LATCHD_VERSION, "print the version and exit");
     app.footer(
-        "Exit codes: 64 wrong usage, 69 a listener or a folder is not to be had, 70 internal "
+        "Exit codes: 64 wrong usage, 69 a listener, a folder or room is not to be had, 70 internal "
         "error, "
         "78 wrong configuration.");
 }

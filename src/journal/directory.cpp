@@ -68,8 +68,19 @@ bool is_still_named(int folder, const char* name, int file) noexcept {
            named.st_dev == opened.st_dev;
 }
 
-bool write_pid(int lock) noexcept {
-    return ::ftruncate(lock, 0) == 0 && write_all(lock, std::to_string(::getpid()) + "\n");
+// For people only: a full disk may keep it from being written. Over what is there, whose room it
+// then has.
+void write_pid(int lock) noexcept {
+    const std::string text = std::to_string(::getpid()) + "\n";
+    if (write_all(lock, text)) (void)::ftruncate(lock, static_cast<off_t>(text.size()));
+}
+
+// On a file system that became read-only what is there can be read, and no other process may be
+// at it.
+Descriptor open_lock(int folder, const char* name) noexcept {
+    Descriptor lock = open_regular(folder, name, O_RDWR | O_CREAT);
+    if (!lock.is_open() && errno == EROFS) return open_regular(folder, name, O_RDONLY);
+    return lock;
 }
 
 }  // namespace
@@ -117,14 +128,14 @@ DirectoryOpened NodeDirectory::open(const std::string& base,
 
     // A lock file that is removed between our opening and locking it would lock nothing.
     for (int tries = 0; tries < 3; ++tries) {
-        Descriptor lock = open_regular(folder.get(), lock_name(purpose), O_RDWR | O_CREAT);
+        Descriptor lock = open_lock(folder.get(), lock_name(purpose));
         if (!lock.is_open()) return warn(failed(path + "/" + lock_name(purpose)));
         if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
             if (errno == EWOULDBLOCK) return refuse(path, node, lock.get());
             return warn(failed(path + "/" + lock_name(purpose)));
         }
         if (!is_still_named(folder.get(), lock_name(purpose), lock.get())) continue;
-        if (!write_pid(lock.get())) return warn(failed(path + "/" + lock_name(purpose)));
+        write_pid(lock.get());
         // For cleaners of temporary folders only: shared, since a base may serve both purposes.
         ::flock(folder.get(), LOCK_SH | LOCK_NB);
         DirectoryOpened opened;

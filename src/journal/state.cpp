@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <fcntl.h>
 #include <optional>
+#include <stdio.h>
 #include <unistd.h>
 #include <utility>
 
@@ -19,7 +20,7 @@ namespace latchd::journal {
 namespace {
 
 constexpr const char* file_name = "state";
-constexpr const char* new_file_name = "state.new";
+constexpr const char* spare_file_name = "state.new";
 constexpr std::string_view first_line = "latchd-state ";
 constexpr std::string_view version = "1";
 constexpr std::string_view checksum_key = "checksum ";
@@ -120,10 +121,19 @@ StateRead damaged(std::string what) {
     return read;
 }
 
-std::string fail_save(int folder, const char* what) {
-    std::string why = failed(what);
-    ::unlinkat(folder, new_file_name, 0);
-    return why;
+// Over what is there, whose room it so has on a full disk, too.
+bool write_spare(int file, std::string_view text) noexcept {
+    return write_all(file, text) && ::ftruncate(file, static_cast<off_t>(text.size())) == 0;
+}
+
+// The former file becomes the spare one. On a file system that can't exchange two names, and the
+// first time, there is none any more, and one is made for the next time, if there is room.
+bool replace_by_spare(int folder, std::string_view text) noexcept {
+    if (::renameat2(folder, spare_file_name, folder, file_name, RENAME_EXCHANGE) == 0) return true;
+    if (::renameat(folder, spare_file_name, folder, file_name) != 0) return false;
+    const Descriptor spare = open_regular(folder, spare_file_name, O_WRONLY | O_CREAT);
+    if (spare.is_open()) (void)write_spare(spare.get(), text);
+    return true;
 }
 
 }  // namespace
@@ -181,16 +191,13 @@ StateRead load_state(const NodeDirectory& directory) {
 
 std::string save_state(const NodeDirectory& directory, const State& state) {
     const int folder = directory.fd();
-    // Made anew rather than truncated: a crash may have left something of that name behind.
-    ::unlinkat(folder, new_file_name, 0);
-    const Descriptor file = open_regular(folder, new_file_name, O_WRONLY | O_CREAT | O_EXCL);
-    if (!file.is_open()) return failed("state not saved");
-    if (!write_all(file.get(), format_state(state)) || ::fsync(file.get()) != 0) {
-        return fail_save(folder, "state not written");
+    const std::string text = format_state(state);
+    const Descriptor spare = open_regular(folder, spare_file_name, O_WRONLY | O_CREAT);
+    if (!spare.is_open()) return failed("state not saved");
+    if (!write_spare(spare.get(), text) || ::fsync(spare.get()) != 0) {
+        return failed("state not written");
     }
-    if (::renameat(folder, new_file_name, folder, file_name) != 0) {
-        return fail_save(folder, "state not replaced");
-    }
+    if (!replace_by_spare(folder, text)) return failed("state not replaced");
     if (::fsync(folder) != 0) return failed("state replaced, but perhaps not for good");
     return {};
 }

@@ -111,7 +111,8 @@ class NoJournal(harness.Case):
         state = self.folder / "s"
         node = self.latchd("--node", "a", "--state-dir", str(state))
         node.stop()
-        (state / "a" / "state.new" / "x").mkdir(parents=True)
+        (state / "a" / "state.new").unlink()
+        (state / "a" / "state.new").mkdir()
         node.restart()
         node.wait_for_store()
         self.assertIn("state_dir", status(node)["warnings"])
@@ -130,6 +131,67 @@ class NoJournal(harness.Case):
         self.assert_error(replies[100], "LIMIT journal: 100 locks are held")
         self.assertIn("max_locks", replies[100])
         self.assertIn("max_locks", complaints(node))
+
+
+class FullDisks(harness.Case):
+    """Both folders are on a file system of the test's own."""
+
+    def setUp(self):
+        super().setUp()
+        place = self.folder / "disk"
+        place.mkdir()
+        holder = self.add(Program("disk", self.folder / "holder"))
+        holder.spawn(["unshare", "--map-root-user", "--mount", "sh", "-c",
+                      'mount -t tmpfs -o size=2m none "$0" && exec sleep 600', str(place)])
+        self.disk = pathlib.Path(f"/proc/{holder.pid}/root{place}")
+        wait_until(lambda: self.disk.is_mount() or not holder.is_running(), what="a file system")
+        if not holder.is_running():
+            self.skipTest(f"no mounts here: {holder.said()}")
+
+    def fill(self):
+        with open(self.disk / "filler", "wb", buffering=0) as filler:
+            with self.assertRaisesRegex(OSError, "No space left"):
+                while filler.write(bytes(4096)):
+                    pass
+
+    def started_several_times(self):
+        """So its epoch is ahead of the 5-minute periods of the clock."""
+        node = self.latchd("--node", "a", "--state-dir", str(self.disk / "s"),
+                           "--runtime-dir", str(self.disk / "r"))
+        for _ in range(3):
+            node.kill()
+            node.restart()
+        return node
+
+    def fence(self, node):
+        return node.ask("LOCK", "r", "1", "PX", 100, "WAIT", 5000)[1]
+
+    def test_fences_rise_over_restarts(self):
+        node = self.started_several_times()
+        self.fill()
+        fences = [self.fence(node)]
+        for _ in range(4):
+            node.kill()
+            node.restart()
+            self.assertIn("grants are not written down", status(node)["warnings"])
+            fences.append(self.fence(node))
+        self.assertEqual(fences, sorted(set(fences)))
+        self.assertNotIn("the epoch is not written down", status(node)["warnings"])
+
+    def test_who_can_write_down_nothing_does_not_give_the_same_fences_again(self):
+        node = self.started_several_times()
+        before = self.fence(node)
+        node.kill()
+        (self.disk / "s" / "a" / "state.new").unlink(missing_ok=True)
+        self.fill()
+        with self.assertRaisesRegex(AssertionError, "ended with 69 "):
+            node.restart()
+        self.assertRegex(node.said(), "would give the fences of epoch [0-9]+ again")
+        for text in ("runtime_dir", "state_dir", str(self.disk / "s" / "a"), " minutes"):
+            self.assertIn(text, node.said())
+        (self.disk / "filler").unlink()
+        node.restart()
+        self.assertGreater(self.fence(node), before)
 
 
 @harness.needs("redis-server")

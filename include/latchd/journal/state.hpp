@@ -45,6 +45,7 @@ struct StateRead {
 // Replaces the file: after a crash at any moment it is the former or the new one, and once this
 // returns it is the new one, also after a loss of power. Blocks for the disk (typically 5-20 ms).
 // Returns an empty string, or why it could not be saved; the former file is then unharmed.
+// A spare file stays beside it, so that a full disk keeps none but the first from being saved.
 [[nodiscard]] std::string save_state(const NodeDirectory& directory, const State& state);
 
 // The file's text, format 1 of docs/journal.md, and back.

@@ -37,6 +37,8 @@ std::uint32_t counter_start(Epoch epoch, WallMs wall) noexcept {
     return 0;
 }
 
+bool is_by_clock(Epoch epoch, WallMs wall) noexcept { return epoch <= periods_at(wall); }
+
 EpochChoice choose_epoch(const EpochWish& wish, WallMs wall) {
     const std::uint64_t floor = periods_at(wall);
     const bool raised_by_known = wish.known > wish.recorded;

@@ -103,5 +103,21 @@ TEST(Epoch, gives_rising_fences_to_who_lost_everything) {
     }
 }
 
+// Whoever finds no trace of such an epoch begins above it all the same.
+TEST(Epoch, is_by_the_clock_unless_ahead_of_it) {
+    EXPECT_TRUE(is_by_clock(149'999, at(150'000)));
+    EXPECT_TRUE(is_by_clock(150'000, at(150'000)));
+    EXPECT_TRUE(is_by_clock(150'000, at(151'000, -1)));
+    EXPECT_FALSE(is_by_clock(150'001, at(150'000)));
+    EXPECT_FALSE(is_by_clock(150'001, at(150'001, -1)));
+    for (const std::int64_t ms : {0ll, 1ll, 299'999ll, 300'000ll, 900'000ll}) {
+        const Epoch first = choose_epoch({.known = 149'999}, at(150'000)).epoch;
+        const WallMs later = at(150'000, ms + 1);
+        const Epoch next = choose_epoch({.known = 149'999}, later).epoch;
+        EXPECT_TRUE(is_by_clock(first, at(150'000)));
+        EXPECT_TRUE(next > first || counter_start(next, later) > counter_start(first, at(150'000)));
+    }
+}
+
 }  // namespace
 }  // namespace latchd::core::authority

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The latchd authors
 // SPDX-License-Identifier: Apache-2.0
+#include "own_file_system.hpp"
 #include "support.hpp"
 
 #include <csignal>
@@ -7,9 +8,7 @@
 #include <map>
 #include <optional>
 #include <random>
-#include <sched.h>
 #include <sys/mman.h>
-#include <sys/mount.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -183,7 +182,7 @@ constexpr std::uint64_t stepped_locks = 2;
         Journal::open(*opened.directory, host, {.locks_max = 4, .rewrite_from_bytes = 512}, start)
             .journal;
     Script script(5, stepped_locks);
-    if (::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) ::_exit(77);
+    if (::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) ::_exit(no_mounts);
     ::raise(SIGSTOP);
     for (int i = 0; i < stepped_changes; ++i) {
         if (!carry_out(*journal, script.next())) ::_exit(2);
@@ -268,29 +267,9 @@ TEST_F(SteppedCrash, leaves_a_readable_journal_between_any_two_instructions) {
     ::munmap(shared, sizeof(std::uint32_t));
 }
 
-// A hole that is touched on a full tmpfs kills the process; here it is its own, of 1 MiB.
-bool write_text(const char* path, const std::string& text) {
-    std::ofstream file(path);
-    return static_cast<bool>(file << text << std::flush);
-}
-
-bool mount_own_file_system(const std::string& at) {
-    const std::string user = "0 " + std::to_string(::geteuid()) + " 1";
-    const std::string group = "0 " + std::to_string(::getegid()) + " 1";
-    if (::unshare(CLONE_NEWNS) != 0) {
-        if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
-        if (!write_text("/proc/self/setgroups", "deny") ||
-            !write_text("/proc/self/uid_map", user) || !write_text("/proc/self/gid_map", group)) {
-            return false;
-        }
-    }
-    // Private first, or the mount would be seen outside.
-    return ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-           ::mount("none", at.c_str(), "tmpfs", 0, "size=1m") == 0;
-}
-
+// A hole that is touched on a full tmpfs kills the process.
 [[noreturn]] void fill_own_file_system(const std::string& base) {
-    if (!mount_own_file_system(base)) ::_exit(77);
+    if (!mount_own_file_system(base)) ::_exit(no_mounts);
     auto opened = NodeDirectory::open(base, NodeName("node"), NodeDirectory::Purpose::runtime);
     if (!opened.directory) ::_exit(3);
     const auto journal =
@@ -309,14 +288,9 @@ bool mount_own_file_system(const std::string& at) {
 
 TEST(JournalRoom, refuses_a_put_where_the_file_system_is_full_and_still_drops) {
     const TemporaryFolder folder;
-    const pid_t child = ::fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) fill_own_file_system(folder.path());
-    int status = 0;
-    ASSERT_EQ(::waitpid(child, &status, 0), child);
-    ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
-    if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "no mounts here";
-    EXPECT_EQ(WEXITSTATUS(status), 0);
+    const int code = code_of_child([&] { fill_own_file_system(folder.path()); });
+    if (code == no_mounts) GTEST_SKIP() << "no mounts here";
+    EXPECT_EQ(code, 0);
 }
 
 }  // namespace

@@ -30,6 +30,10 @@ inline constexpr std::uint32_t counter_full = 0xffffffffu - (1u << 24);
 // out before by who lost everything; its earlier counters are below the result.
 [[nodiscard]] std::uint32_t counter_start(Epoch epoch, WallMs wall) noexcept;
 
+// Whether the clock alone leads above what `epoch`, opened at `wall`, gives: if not, it has to be
+// written down before it gives anything, or who finds no trace of it begins with it again.
+[[nodiscard]] bool is_by_clock(Epoch epoch, WallMs wall) noexcept;
+
 struct EpochWish {
     Epoch recorded = 0;       // highest that record or marker show; 0: none
     bool has_record = false;  // the record is there (a marker alone is none)
