@@ -69,8 +69,7 @@ void declare_options(CLI::App& app, Arguments& to) {
     app.set_version_flag("-V,--version", "latchd " LATCHD_VERSION, "print the version and exit");
     app.footer(
         "Exit codes: 64 wrong usage, 69 a listener, a folder or room is not to be had, 70 internal "
-        "error, "
-        "78 wrong configuration.");
+        "error, 78 wrong configuration.");
 }
 
 std::vector<Override> overrides_of(const CLI::App& app, const Arguments& from) {

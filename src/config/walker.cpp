@@ -144,6 +144,11 @@ private:
         if (auto why = set_field(key, scope, *text.value); !why.empty()) {
             return configuration_.error_at(place.path, why);
         }
+        if (key.type == Type::secret && *text.value == "***") {
+            return configuration_.warning_at(place.path,
+                                             "'***' is what --dump-config shows in place of a "
+                                             "password; put the password there, or password_file");
+        }
         const bool from_environment = value.text.find("${") != std::string::npos;
         if (holds_secret(key, scope) && !from_environment) {
             configuration_.warning_at(

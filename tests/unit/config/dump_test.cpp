@@ -67,6 +67,8 @@ TEST(Dump, reads_back_as_the_same_options) {
     auto again = read_back(host, dump(original));
     ASSERT_FALSE(has_errors(again.diagnostics))
         << render(again.diagnostics, "/c.yaml") << dump(original);
+    EXPECT_THAT(render(again.diagnostics, "/c.yaml"),
+                HasSubstr("warning: stores[0].password: '***' is what --dump-config shows"));
     EXPECT_EQ(again.options.stores[0].password.reveal(), "***");
     again.options.stores[0].password = original.options.stores[0].password;
     EXPECT_EQ(again.options, original.options) << dump(original);
