@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::string_view ms_value = "a whole number of milliseconds";
 constexpr std::string_view number_value = "a whole number";
+constexpr std::string_view degrade_words = "none, mysql, local or default";
 // Of one node alone; and of a fleet, whose nodes read all of them again when one has changed.
 constexpr std::uint64_t resources_max = 100'000;
 constexpr std::uint64_t fleet_resources_max = 10'000;
@@ -28,7 +29,7 @@ constexpr std::uint64_t busy_cache_ms_max = 1'000;
 constexpr std::array set_options = {
     Option{"TTL", ms_value},
     Option{"MAXRENEW", number_value},
-    Option{"DEGRADE", "none, mysql or local"},
+    Option{"DEGRADE", degrade_words},
     Option{"SAFETY", "strict or available"},
     Option{"QUEUE", number_value},
     Option{"EXPECTLOCKS", number_value},
@@ -51,7 +52,7 @@ Complaint read_degrade(std::string_view input, std::optional<core::Degrade>& deg
         degrade.reset();
         return std::nullopt;
     }
-    return "ERR DEGRADE " + quoted(input) + ": none, mysql or local is needed";
+    return "ERR DEGRADE " + quoted(input) + ": " + std::string(degrade_words) + " is needed";
 }
 
 Complaint read_safety(const Options& options, std::string_view input, core::Safety& safety) {
@@ -268,10 +269,10 @@ constexpr std::array subcommands = {
             .since = "0.1.0",
             .group = "generic",
             .summary = "Registers a resource, or changes the settings that are named",
-            .syntax =
-                "name [TTL ms] [MAXRENEW n] [DEGRADE none|mysql|local] [SAFETY strict|available] "
-                "[QUEUE n] [EXPECTLOCKS n] [MAXHOLD ms] [EXPECT ms] [DELAY ms] "
-                "[BUSYCACHE ms]",
+            .syntax = "name [TTL ms] [MAXRENEW n] [DEGRADE none|mysql|local|default] [SAFETY "
+                      "strict|available] "
+                      "[QUEUE n] [EXPECTLOCKS n] [MAXHOLD ms] [EXPECT ms] [DELAY ms] "
+                      "[BUSYCACHE ms]",
             .handler = run_set,
             .own = true},
 };
