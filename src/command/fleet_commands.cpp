@@ -57,7 +57,7 @@ public:
     std::vector<std::string> take() {
         const NodeStatus status = context_.host().status();
         if (status.state != "ok") add(status.state + ": " + status.reason);
-        if (!status.warnings.empty()) add(status.warnings);
+        if (!status.warnings.empty()) add(status.warnings);  // those of stores follow
         for (const StoreStatus& store : context_.host().stores()) look_at(store);
         if (const auto fleet = context_.host().fleet()) look_at(*fleet);
         return std::move(found_);

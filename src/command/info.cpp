@@ -239,7 +239,7 @@ void add_latchd(const Source& source, Section& out) {
         out.number("latchd_config_differs",
                    source.fleet->differing.size() + (is_basis_other ? 1 : 0));
     }
-    out.text("latchd_warnings", or_dash(status.warnings));
+    out.text("latchd_warnings", or_dash(status.all_warnings()));
     out.number("latchd_log_lines", source.process.log_written);
     out.number("latchd_log_suppressed", source.process.log_suppressed);
     out.number("latchd_log_dropped", source.process.log_dropped);

@@ -64,7 +64,7 @@ void run_status(Context& context) {
     map.number("locks_kept", counts.keeping);
     map.number("locks_waiting", counts.waiting);
     map.number("resources", context.host().registry().all().size());
-    map.text("warnings", or_dash(status.warnings));
+    map.text("warnings", or_dash(status.all_warnings()));
     map.number("loops", context.host().loops());
     map.number("loops_silent", context.silent);
     if (fleet) write_fleet(map, *fleet, context.host().registry());

@@ -158,7 +158,7 @@ command::NodeStatus NodeHost::status() const {
         const store::Health health = parts_.shell->store()->health();
         status.store = view.open ? health.name : "";
         status.store_type = health.type;
-        status.warnings = health.warning;
+        status.store_warning = health.warning;
     }
     add_warning(status.warnings, parts_.shell->grant_log_warning());
     add_warning(status.warnings, telemetry::log_trouble());

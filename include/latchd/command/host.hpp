@@ -44,8 +44,14 @@ struct NodeStatus {
     std::string store_type;
     std::string tier;
     Epoch epoch = 0;
-    std::uint64_t epochs = 0;  // how often the store opened again under a new epoch
-    std::string warnings;      // standing ones, joined by "; "; empty: none
+    std::uint64_t epochs = 0;   // how often the store opened again under a new epoch
+    std::string warnings;       // standing ones, joined by "; "; empty: none
+    std::string store_warning;  // that of `store`, which LATCHD STORES tells, too
+
+    [[nodiscard]] std::string all_warnings() const {
+        const bool are_both = !warnings.empty() && !store_warning.empty();
+        return store_warning + (are_both ? "; " : "") + warnings;
+    }
 };
 
 // The fleet as this node sees it.

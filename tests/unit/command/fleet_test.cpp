@@ -235,6 +235,18 @@ TEST_F(FleetCommands, doctor_lists_what_is_not_as_it_should_be) {
     EXPECT_THAT(ask(client, {"LATCHD", "DOCTOR"}), HasSubstr("nothing to complain about"));
 }
 
+TEST_F(FleetCommands, a_warning_of_a_store_is_one_finding) {
+    host.fleet_view.reset();
+    host.node = {};
+    host.node.store_warning = host.store_list[0].warning = "it evicts";
+    host.node.warnings = "no journal";
+    host.store_list[0].state = "up";
+    EXPECT_EQ(ask(client, {"LATCHD", "DOCTOR"}),
+              "*2\r\n$10\r\nno journal\r\n$22\r\nstore redis: it evicts\r\n");
+    EXPECT_THAT(ask(client, {"LATCHD", "STATUS"}), HasSubstr("it evicts; no journal"));
+    EXPECT_THAT(ask(client, {"INFO"}), HasSubstr("latchd_warnings:it evicts; no journal\r\n"));
+}
+
 TEST_F(FleetCommands, changes_are_told_to_all_subscribers_of_events_once) {
     ClientState& plain = connect();
     ClientState& pattern = connect();
