@@ -234,6 +234,17 @@ TEST_F(RedisDriver, goes_on_without_the_right_to_kill) {
     });
     EXPECT_FALSE(a.opened().kill_works);
     EXPECT_EQ(a.status(a.acquire()), Status::granted);
+    EXPECT_NE(a.health().warning.find("ACL SETUSER app +client|kill"), std::string::npos)
+        << a.health().warning;
+    command({"ACL", "SETUSER", "app", "+@all", "-client|id"});
+    command({"CLIENT", "KILL", "USER", "app"});
+    EXPECT_FALSE(a.opened().kill_works);
+    EXPECT_NE(a.health().warning.find("ACL SETUSER app +client|id"), std::string::npos)
+        << a.health().warning;
+    command({"ACL", "SETUSER", "app", "+@all"});
+    command({"CLIENT", "KILL", "USER", "app"});
+    EXPECT_TRUE(a.opened().kill_works);
+    EXPECT_EQ(a.health().warning, "");
 }
 
 TEST_F(RedisDriver, names_the_permission_that_is_missing) {

@@ -278,6 +278,17 @@ class RedisSaysNo(harness.Case):
         redis.ask("ACL", "SETUSER", "lim", "+publish")
         wait_until(lambda: status(node)["warnings"] == "-", 20, "the warning ending")
 
+    def test_rights_without_client_kill_are_told(self):
+        redis = self.redis()
+        redis.ask("ACL", "SETUSER", "lim", "on", ">pw", "~*", "&*", "+@all", "-client|kill")
+        node = self.latchd("--store", f"redis://lim:pw@127.0.0.1:{redis.port}")
+        wait_until(lambda: "+client|kill" in status(node)["warnings"], 10, "the warning")
+        self.assertEqual(complaints(node).count("ACL SETUSER lim +client|kill"), 1)
+        self.assertEqual(lines(node, "store.kill_refused"), 1, node.said())
+        redis.ask("ACL", "SETUSER", "lim", "+@all")
+        redis.ask("CLIENT", "KILL", "USER", "lim")
+        wait_until(lambda: status(node)["warnings"] == "-", 20, "the warning ending")
+
     def test_rights_without_the_channels_of_others_are_told(self):
         redis = self.redis()
         redis.ask("ACL", "SETUSER", "lim", "on", ">pw", "~*", "resetchannels",

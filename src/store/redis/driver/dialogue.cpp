@@ -118,17 +118,20 @@ void Driver::kill_former() {
 
 void Driver::killed(const resp::Value& value) {
     killing_.pop_front();
-    if (!value.is(resp::Value::Type::error)) {
-        kill_refusal_told_ = false;
-        return;
-    }
-    if (!std::exchange(kill_refusal_told_, true)) {
-        telemetry::log(Level::warning,
-                       "store.kill_refused",
-                       options_.name + ": " + with_missing_rule(value.string, user()) +
-                           "; operations in doubt get tombstones instead");
-    }
+    if (!value.is(resp::Value::Type::error)) return kill_refusal_.clear();
+    kill_refused(with_missing_rule(value.string, user()));
+}
+
+// Until a later connection shows that it is allowed.
+void Driver::kill_refused(std::string why) {
     kill_works_ = false;
+    if (std::exchange(kill_refusal_, std::move(why)) == kill_refusal_) return;
+    telemetry::log(Level::warning, "store.kill_refused", options_.name + ": " + kill_warning());
+}
+
+std::string Driver::kill_warning() const {
+    if (kill_refusal_.empty()) return {};
+    return "until latchd connects anew operations in doubt get tombstones: " + kill_refusal_;
 }
 
 void Driver::load_authority() {

@@ -198,8 +198,11 @@ void Driver::dispatch(Pending&& pending, resp::Value&& value) {
         case Kind::withdrawn:
             return;
         case Kind::client_id:
-            client_id_ = value.integer;
-            return;  // 0 if it was refused
+            client_id_ = value.integer;  // 0 if it was refused
+            if (value.is(resp::Value::Type::error)) {
+                kill_refused(with_missing_rule(value.string, user()));
+            }
+            return;
         case Kind::identity:
             return identity_part(pending, value);
         case Kind::kill:

@@ -146,6 +146,7 @@ private:
     void identity_part(const Pending& pending, const resp::Value& value);
     void identified(ServerInfo&& server);
     void killed(const resp::Value& value);
+    void kill_refused(std::string why);
     void script_loaded(Kind kind, const resp::Value& value);
     void try_open();
 
@@ -182,6 +183,7 @@ private:
     void eviction_shown(const resp::Value& value);
     void message_sent(const resp::Value& value);
     [[nodiscard]] std::string unsent_warning() const;
+    [[nodiscard]] std::string kill_warning() const;
     void sweep_on();
     void sweep_scanned(const resp::Value& value);
     void swept(const resp::Value& value);
@@ -216,8 +218,8 @@ private:
     std::vector<Former> former_;
     std::deque<Former> killing_;
     bool kill_works_ = true;
-    bool kill_refusal_told_ = false;
-    std::string denial_told_;  // a probe that was not permitted, since it was open last
+    std::string kill_refusal_;  // empty: it is allowed
+    std::string denial_told_;   // a probe that was not permitted, since it was open last
 
     // The authority.
     bool authority_loaded_ = false;

@@ -170,9 +170,12 @@ std::string Driver::warning() const {
     };
     if (const std::string more = subscriber_.warning(); !more.empty()) add(more);
     if (const std::string more = unsent_warning(); !more.empty()) add(more);
+    if (const std::string more = kill_warning(); !more.empty()) add(more);
     if (now() < denied_until_) add("operations are refused: " + denied_);
     if (far_warned_) add("round trips over 100 ms, the clock goes unchecked");
-    if (replicas_.unconfirmed() != 0) {
+    if (const std::string& why = replicas_.refusal(); !why.empty()) {
+        add("until latchd connects anew no write waits for replicas: " + why);
+    } else if (replicas_.unconfirmed() != 0) {
         add(std::to_string(replicas_.unconfirmed()) + " writes without the word of " +
             std::to_string(replicas_.wanted()) +
             (replicas_.are_missing() ? " replicas, which are missing" : " replicas"));

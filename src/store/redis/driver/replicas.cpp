@@ -4,6 +4,7 @@
 #include "replicas.hpp"
 
 #include <iterator>
+#include <utility>
 
 namespace latchd::store::redis {
 
@@ -31,10 +32,10 @@ std::vector<Replicas::Kept> Replicas::confirmed(std::uint64_t end) {
     return now;
 }
 
-std::vector<Replicas::Kept> Replicas::missed(Time now, bool is_known) {
+std::vector<Replicas::Kept> Replicas::missed(Time now, std::string refusal) {
     is_waiting_ = false;
     is_due_ = false;
-    is_known_ = is_known;
+    refusal_ = std::move(refusal);
     are_missing_ = true;
     resumes_at_ = now + pause;
     unconfirmed_ += kept_.size();
@@ -44,7 +45,7 @@ std::vector<Replicas::Kept> Replicas::missed(Time now, bool is_known) {
 std::vector<Replicas::Kept> Replicas::ended() {
     is_waiting_ = false;
     is_due_ = false;
-    is_known_ = true;
+    refusal_.clear();
     unconfirmed_ += kept_.size();
     return take_all();
 }

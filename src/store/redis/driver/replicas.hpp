@@ -34,9 +34,13 @@ public:
     // How many writes were answered without the replicas' word.
     [[nodiscard]] std::uint64_t unconfirmed() const noexcept { return unconfirmed_; }
     [[nodiscard]] bool are_missing() const noexcept { return are_missing_; }
+    // Why the server of this connection takes no WAIT; empty: it does.
+    [[nodiscard]] const std::string& refusal() const noexcept { return refusal_; }
 
     // Something that writes is being sent.
-    void written(Time now) noexcept { is_due_ |= wanted_ != 0 && is_known_ && now >= resumes_at_; }
+    void written(Time now) noexcept {
+        is_due_ |= wanted_ != 0 && refusal_.empty() && now >= resumes_at_;
+    }
     // Whether a WAIT has to be appended now; it counts as under way then.
     [[nodiscard]] bool begin() noexcept {
         if (!is_due_ || is_waiting_) return false;
@@ -51,8 +55,8 @@ public:
 
     // The WAIT whose last byte is at `end` was answered. Returns what may be answered now.
     [[nodiscard]] std::vector<Kept> confirmed(std::uint64_t end);
-    // As confirmed(), but by too few, or not at all: is_known says whether the server knows WAIT.
-    [[nodiscard]] std::vector<Kept> missed(Time now, bool is_known);
+    // As confirmed(), but by too few, or not at all: the server knows no WAIT, or allows none.
+    [[nodiscard]] std::vector<Kept> missed(Time now, std::string refusal);
     // The connection ended: the server had answered these.
     [[nodiscard]] std::vector<Kept> ended();
     // Nobody waits for the answers any more. What is under way on the connection stays so.
@@ -64,7 +68,7 @@ private:
     [[nodiscard]] std::vector<Kept> take_all();
 
     const std::uint32_t wanted_;
-    bool is_known_ = true;     // by the server of this connection
+    std::string refusal_;      // by the server of this connection
     bool is_waiting_ = false;  // a WAIT is under way
     bool is_due_ = false;      // something was sent that none covers
     bool are_missing_ = false;

@@ -147,7 +147,9 @@ void Driver::waited(const Pending& pending, const resp::Value& value) {
                            options_.name + ": replicas confirm writes again");
         }
     } else {
-        hand_out(replicas_.missed(now(), is_known));
+        const std::string refusal =
+            is_known ? std::string() : with_missing_rule(value.string, user());
+        hand_out(replicas_.missed(now(), refusal));
         if (!were_missing) {
             telemetry::log(telemetry::Level::warning,
                            "store.replicas_missing",
@@ -155,7 +157,7 @@ void Driver::waited(const Pending& pending, const resp::Value& value) {
                                (is_known ? std::to_string(value.integer) + " replicas of " +
                                                std::to_string(replicas_.wanted()) +
                                                " confirm writes; locks are granted all the same"
-                                         : with_missing_rule(value.string, user())));
+                                         : refusal));
         }
     }
     if (link_ && replicas_.is_due()) link_->flush_soon();
