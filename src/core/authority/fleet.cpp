@@ -74,7 +74,7 @@ void Fleet::Impl::on(ArbiterAnswered&& event) {
     if (!lane || lane->id != event.id) return;
     const Asked asked = *std::exchange(lane, std::nullopt);
     arbiter_fails_ = 0;
-    arbiter_error_.clear();
+    note_arbiter_error({});
     const bool done = event.reply.done;
     const std::uint64_t use_period = event.reply.use_period;
     // Rule 1: the view lease runs from before the row was sent.
@@ -146,7 +146,7 @@ void Fleet::Impl::on(ArbiterFailed&& event) {
     if (arbiter_error_.empty() || is_refused_at_start) {
         notice(Notice::Level::warning, "authority.arbiter", "the arbiter: " + event.text);
     }
-    arbiter_error_ = std::move(event.text);
+    note_arbiter_error(std::move(event.text));
     if (event.is_down) ++arbiter_fails_;
     if (!has_view_ && !open_ && arbiter_fails_ >= options_.fall) {
         const auto arbiter =
@@ -373,6 +373,20 @@ void Fleet::Impl::settle_leavers() {
 }
 
 // ---- for people ------------------------------------------------------------------------------
+
+std::string Fleet::Impl::settling_text() const {
+    const Placement& placement = view_.record->placement;
+    std::string text =
+        "settling epoch " + std::to_string(placement.since_epoch) + ": " + placement.reason;
+    if (!arbiter_error_.empty()) text += "; the arbiter: " + arbiter_error_;
+    return text;
+}
+
+// What an epoch that settles waits for is told at once.
+void Fleet::Impl::note_arbiter_error(std::string text) {
+    if (std::exchange(arbiter_error_, std::move(text)) == arbiter_error_) return;
+    if (settling_ && view_.record && closed_settling_ && !is_open_) stop(settling_text(), true);
+}
 
 FleetStatus Fleet::Impl::status(Time at) const {
     using Mode = FleetStatus::Mode;

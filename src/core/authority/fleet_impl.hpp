@@ -50,6 +50,7 @@ private:
     void on(GrantEnded&& event);
     void settle_leavers();
     void take_read();
+    void note_arbiter_error(std::string text);  // empty: it answers
     void notice(Notice::Level level, const char* event, std::string text);
     [[nodiscard]] NodeRow make_row();
 

@@ -40,11 +40,6 @@ void spread(std::vector<Item>& items, std::vector<Item> Claims::*list, std::vect
 
 // ---- hand over -------------------------------------------------------------------------------
 
-std::string Fleet::Impl::settling_text() const {
-    const Placement& placement = view_.record->placement;
-    return "settling epoch " + std::to_string(placement.since_epoch) + ": " + placement.reason;
-}
-
 void Fleet::Impl::follow_settling() {
     const Placement& placement = view_.record->placement;
     const Epoch epoch = placement.since_epoch;

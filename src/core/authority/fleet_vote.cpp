@@ -19,6 +19,17 @@ const TierSight* find(const NodeRow& row, const std::string& store) {
     return it == row.sights.end() ? nullptr : &*it;
 }
 
+// Why the locks are in a store that is not the preferred one stays told over the epochs that begin
+// there for something else.
+std::string told_in(const std::string& store, std::string reason, const Placement& former) {
+    if (former.store != store) return reason;
+    const std::string because = "; in " + store + " because ";
+    const std::size_t at = former.reason.find(because);
+    const std::string why =
+        at == std::string::npos ? former.reason : former.reason.substr(at + because.size());
+    return std::move(reason) + because + why;
+}
+
 }  // namespace
 
 // What lost nodes may have granted is over after this, whoever they were, also where the arbiter
@@ -270,6 +281,9 @@ bool Fleet::Impl::begin(Begin&& wish) {
     placement.missing.clear();
     placement.rows_unsure = wish.rows_unsure;
     placement.reason = std::move(wish.reason);
+    if (old && wish.tier != 0) {
+        placement.reason = told_in(placement.store, std::move(placement.reason), old->placement);
+    }
     placement.since_ms = static_cast<std::int64_t>(view_.shown);
     Propose call;
     if (old) call.expected = {old->epoch, old->placement.state, old->placement.nonce};

@@ -102,6 +102,40 @@ TEST_F(FleetBasis, many_changes_at_once_are_one_epoch_and_others_none) {
     EXPECT_EQ(world.node(0).registry.at("bill").safety, Safety::strict);
 }
 
+TEST_F(FleetBasis, why_the_fleet_left_its_store_stays_told) {
+    const std::string why = "; in sql because cache fails: no connection";
+    world.cache().is_up = false;
+    ASSERT_TRUE(is_open_in(first + 1));
+    EXPECT_EQ(world.record().placement.reason, "cache fails: no connection");
+    for (const char* name : {"pay", "bill"}) {
+        const Epoch epoch = world.record().epoch;
+        ASSERT_TRUE(world.set(name, of(Safety::strict), epoch));
+        ASSERT_TRUE(is_open_in(epoch + 1));
+        EXPECT_EQ(world.record().placement.reason,
+                  "SAFETY or DEGRADE of resource " + std::string(name) + " changes" + why);
+    }
+    world.cache().is_up = true;
+    ASSERT_TRUE(world.all_serve("redis", seconds(80)));
+    EXPECT_EQ(world.record().placement.reason, "cache is healthy again");
+}
+
+TEST_F(FleetBasis, who_waits_for_an_epoch_is_told_what_is_wrong_with_the_arbiter) {
+    world.load_takes = seconds(3);
+    world.cache().is_up = false;
+    const FakeNode& node = world.node(0);
+    ASSERT_TRUE(world.run_until([&] { return node.closed_settling; }, seconds(4)));
+    ASSERT_TRUE(
+        world.run_until([&] { return node.closed.starts_with("settling epoch "); }, seconds(4)));
+    const std::string before = node.closed;
+    world.arbiter_is_up = false;
+    world.run(seconds(2));
+    EXPECT_EQ(node.closed, before + "; the arbiter: no connection");
+    EXPECT_TRUE(node.closed_settling);
+    world.arbiter_is_up = true;
+    EXPECT_TRUE(world.run_until([&] { return node.closed == before; }, seconds(2))) << node.closed;
+    EXPECT_TRUE(world.all_serve("mysql", seconds(20)));
+}
+
 TEST_F(FleetBasis, a_change_for_an_epoch_that_has_begun_is_refused) {
     world.tell(world.node(0), Command{1, "sql", false, "x"});
     ASSERT_TRUE(world.run_until([&] { return world.record().epoch == first + 1; }, seconds(1)));
