@@ -89,6 +89,8 @@ void add(Tally& sum, const Tally& more) {
     sum.epochs += more.epochs;
     sum.tier_changes += more.tier_changes;
     sum.basis_changes += more.basis_changes;
+    sum.delay_changes += more.delay_changes;
+    sum.delays_across += more.delays_across;
     sum.lost += more.lost;
     sum.carried += more.carried;
     sum.local_grants += more.local_grants;
@@ -115,7 +117,9 @@ void print_tally(const Tally& tally) {
     show("nil, unchecked", tally.unchecked_nil);
     show("errors", tally.errors);
     show("epochs opened", tally.epochs);
-    show("changes of ttl_max", tally.basis_changes);
+    show("changes of the basis", tally.basis_changes);
+    show("of delay_max", tally.delay_changes);
+    show("DELAYs across them", tally.delays_across);
     show("for another tier", tally.tier_changes);
     show("epochs used again", tally.epochs_reused);
     show("records carried", tally.carried);

@@ -187,6 +187,18 @@ Member& Nemesis::well_from(std::size_t node) {
     return world_.member(node);
 }
 
+// Somebody's lock that is in its DELAY, or soon will be, as an operator changes delay_max.
+void Nemesis::take_delayed(std::size_t node, Random& apart) {
+    const auto client = world_.connect_script(node);
+    if (!client) return;
+    core::LockCommand lock;
+    lock.key = {ResourceName(world_.plan.has_strict && apart.chance(50) ? "s" : "r"), LockId("0")};
+    lock.ttl = apart.between(milliseconds(300), seconds(1));
+    lock.delay = world_.plan.delay_max;
+    lock.wait = apart.between(milliseconds(1), seconds(2));
+    (void)world_.send(*client, std::move(lock), seconds(5));
+}
+
 void Nemesis::inflict_on_node(Fault fault, std::size_t node) {
     Random& random = world_.random;
     Member& member = world_.member(node);
@@ -223,8 +235,14 @@ void Nemesis::inflict_on_node(Fault fault, std::size_t node) {
             // Drawn apart: where none comes a seed is what it was before there were such changes.
             Random apart(world_.plan.seed ^ (commands_ << 32));
             if (apart.chance(40)) {
-                const Duration ttl_max = apart.between(seconds(2), world_.plan.ttl_max);
-                return well_from(node).change({commands_, ttl_max, std::nullopt});
+                authority::BasisWanted wish{commands_};
+                wish.ttl_max = apart.between(seconds(2), world_.plan.ttl_max);
+                if (apart.chance(60)) {
+                    wish.delay_max = apart.between(milliseconds(1), world_.plan.delay_max);
+                    if (apart.chance(60)) wish.ttl_max.reset();
+                    take_delayed(node, apart);
+                }
+                return well_from(node).change(std::move(wish));
             }
             world_.oracle.commanded();
             return member.command(std::move(command));

@@ -35,6 +35,7 @@ private:
 
     [[nodiscard]] Member& well_from(std::size_t node);
     void plot();
+    void take_delayed(std::size_t node, Random& apart);
     void strike(Fault fault, std::size_t node);
     void inflict_on_redis(Fault fault, std::size_t node);
     void inflict_on_mysql(Fault fault, std::size_t node);

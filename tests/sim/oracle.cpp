@@ -286,7 +286,7 @@ void Oracle::received_grant(const Exchange& exchange,
     belief.end = belief.told_end = end;
     belief.listens = listens;
     belief.is_alone = lock.owner.empty();
-    belief.delay = belief.is_alone ? lock.delay.value_or(Duration{}) : Duration{};
+    belief.delay = belief.is_alone ? delay_given(grant.token, lock) : Duration{};
     if (lock.release_on_close) belief.releasers.insert(exchange.ticket.client);
     if (lock.hold_max && belief.is_alone) belief.hard_end = now() + *lock.hold_max;
     if (lock.keep) belief.keeper = exchange.ticket.client;
@@ -362,11 +362,31 @@ void Oracle::check_alone(const Belief& belief, const Token& token) {
     }
 }
 
+// What was asked for, cut by what was agreed on; what was agreed on may be less by now.
+Duration Oracle::delay_given(const Token& token, const core::LockCommand& lock) {
+    const Duration asked = lock.delay.value_or(Duration{});
+    const auto kept = delays_.find(token);
+    if (kept == delays_.end()) return asked;
+    const Duration least = std::min(asked, delay_low_.value_or(world_.plan.delay_max));
+    if (kept->second < least || kept->second > asked) {
+        violate(lock.key,
+                "DELAY of " + token.str() + " is " + std::to_string(to_ms(kept->second)) +
+                    " ms, though " + std::to_string(to_ms(asked)) + " ms were asked for");
+    }
+    return kept->second;
+}
+
 void Oracle::check_delay(const Belief& belief) {
-    for (const auto& [token, other] : beliefs_) {
+    for (auto& [token, other] : beliefs_) {
         const bool concerns = other.key == belief.key && other.holder != belief.holder &&
                               other.is_alone && !other.was_let_go && other.delay > Duration::zero();
-        if (!concerns || now() >= other.end + other.delay - other.delay / 500) continue;
+        if (!concerns) continue;
+        if (now() >= other.end + other.delay - other.delay / 500) {
+            const bool is_across =
+                other.began < delay_changed_at_ && delay_changed_at_ < other.end + other.delay;
+            if (is_across && !std::exchange(other.is_counted, true)) ++tally_.delays_across;
+            continue;
+        }
         const Duration early = other.end + other.delay - now();
         const bool is_excused =
             !is_strict(belief.key) &&
@@ -409,6 +429,7 @@ std::vector<std::pair<LockKey, Token>> Oracle::kept_by(ClientId client) const {
 void Oracle::journal_put(Member& member, const core::GrantRecord& record) {
     const Moment end = member.clock().when(member.now() + record.left);
     for (const core::Hold& hold : record.holds) {
+        delays_.try_emplace(hold.token, record.delay);
         Moment& known = known_end_[hold.token];
         known = std::max(known, end + record.delay);
         const auto it = beliefs_.find(hold.token);

@@ -74,7 +74,10 @@ struct Tally {
     std::uint64_t epochs_reused = 0;  // Redis about itself: who knew of it was away
     std::uint64_t clock_refusals = 0;
     std::uint64_t unchecked_nil = 0;
-    std::uint64_t basis_changes = 0;  // of ttl_max
+    std::uint64_t basis_changes = 0;  // of ttl_max, delay_max or both
+    std::uint64_t delay_changes = 0;  // of delay_max
+    std::uint64_t delays_across =
+        0;  // a DELAY was over after such a change, and the next one granted
     std::array<std::uint64_t, case_count> overlaps{};
     std::array<Duration, case_count> longest{};
 };
@@ -115,7 +118,7 @@ public:
                   const std::optional<authority::FleetRecord>& before,
                   const authority::FleetRecord& now);
     void opened(const authority::View& view);
-    void basis_changed() { ++tally_.basis_changes; }
+    void basis_changed(const authority::BasisChange& change);
 
     // At the nodes.
     void journal_put(Member& member, const core::GrantRecord& record);
@@ -165,6 +168,7 @@ private:
         bool listens = false;            // reads the events
         bool was_let_go = false;
         bool is_alone = false;         // no owner: nobody shares the lock with it
+        bool is_counted = false;       // in delays_across
         std::set<ClientId> releasers;  // who said ONCLOSE RELEASE
     };
     struct Execution {  // of a grant, in a store
@@ -190,6 +194,7 @@ private:
     void extend(Belief& belief, const Token& token, Moment end, const Teller& teller);
     void check_alone(const Belief& belief, const Token& token);
     void check_delay(const Belief& belief);
+    [[nodiscard]] Duration delay_given(const Token& token, const core::LockCommand& lock);
     void check_lock(Member& member, const Exchange& exchange, const core::Outcome& outcome);
     void check_fence(Member& member, const Exchange& exchange, const core::Granted& grant);
     void check_unlock(Member& member, const Exchange& exchange, std::int64_t value);
@@ -228,7 +233,11 @@ private:
     std::set<Token> revoked_;            // ended in a store by FORCEUNLOCK or CANCEL
     std::map<Token, Moment> unlocking_;  // since the first UNLOCK of it arrived
     std::map<Token, Moment> known_end_;  // by the records of nodes
-    std::set<Token> released_;           // UNLOCK was answered 1 or 2
+    std::map<Token, Duration> delays_;   // by the first of them
+    std::optional<Duration> delay_low_;  // the least delay_max that was agreed on
+    Duration delay_open_{};              // that of the open epoch
+    Moment delay_changed_at_ = Moment{} - std::chrono::hours(1);
+    std::set<Token> released_;  // UNLOCK was answered 1 or 2
     std::map<LockKey, Received> received_;
     std::map<LockKey, Moment> disturbed_;  // by FORCEUNLOCK or CANCEL
     std::map<LockKey, Moment> evicted_;

@@ -128,9 +128,17 @@ void Oracle::evicted(const LockKey& key) {
 
 // ---- the arbiter -----------------------------------------------------------------------------
 
+void Oracle::basis_changed(const authority::BasisChange& change) {
+    ++tally_.basis_changes;
+    if (change.next.delay_max != change.now.delay_max) ++tally_.delay_changes;
+    delay_low_ = std::min(delay_low_.value_or(world_.plan.delay_max), change.next.delay_max);
+}
+
 void Oracle::opened(const authority::View& view) {
     const Epoch epoch = view.record->epoch;
     ++tally_.epochs;
+    const Duration delay_max = view.record->basis.delay_max;
+    if (std::exchange(delay_open_, delay_max) != delay_max) delay_changed_at_ = now();
     unsettled_at_ = now();
     if (!openings_.empty() && epoch <= openings_.rbegin()->first) {
         if (world_.plan.has_mysql()) {

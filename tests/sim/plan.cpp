@@ -71,7 +71,8 @@ constexpr std::array<std::string_view, mutant_count> mutant_names{"none",
                                                                   "fence_stays",
                                                                   "never_yields",
                                                                   "offers_unsaid",
-                                                                  "step_out_forgotten"};
+                                                                  "step_out_forgotten",
+                                                                  "delay_unsaid"};
 
 }  // namespace
 

@@ -122,8 +122,9 @@ enum class Mutant : std::uint8_t {
     never_yields,
     offers_unsaid,
     step_out_forgotten,
+    delay_unsaid,
 };
-inline constexpr std::size_t mutant_count = 47;
+inline constexpr std::size_t mutant_count = 48;
 
 [[nodiscard]] std::string_view name_of(Fault fault) noexcept;
 [[nodiscard]] std::string_view name_of(Phase phase) noexcept;

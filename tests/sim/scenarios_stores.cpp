@@ -21,6 +21,12 @@ Plan of_long_leases() {
     plan.ttl_max = seconds(20);
     return plan;
 }
+Plan of_long_delays() {
+    Plan plan = plan_of(3);
+    plan.ttl_max = seconds(4);
+    plan.delay_max = seconds(30);
+    return plan;
+}
 
 // As soon as a LOCK of node 0 is under way, its connection to Redis breaks.
 void break_in_flight(World& world, Moment until) {
@@ -217,6 +223,36 @@ void former_leases_are_waited_out(Stage& stage) {
     stage.expect(longer && longer->left > seconds(17), "still cut: " + stage.said);
 }
 
+// Delays that were granted by a longer delay_max are kept, also those of a node that is gone for
+// longer than the new one, when the store that alone tells of them dies, too.
+void former_delays_are_waited_out(Stage& stage) {
+    if (!ready(stage)) return;
+    const Epoch first = stage.epoch();
+    core::LockCommand delayed;
+    delayed.key = key_in("s");
+    delayed.ttl = seconds(4);
+    delayed.delay = seconds(24);
+    if (!stage.lock(0, delayed)) return stage.expect(false, stage.said);
+    const Moment end = stage.world.now() + seconds(27);
+    stage.set_delay_max(1, seconds(1));
+    stage.expect(stage.until_open(1, "redis", first, seconds(14)), "no epoch opens");
+    stage.expect(stage.world.record()->basis.delay_max == seconds(1), "the change does not hold");
+    stage.world.member(0).kill(Member::Left::nothing);
+    stage.world.run_for(stage.world.plan.view_lease + seconds(8));
+    stage.world.redis().restart(RedisServer::Data::none, milliseconds(100));
+    while (!stage.is_over() && stage.world.now() < end) {
+        (void)stage.lock(1, "s", seconds(2));  // within the DELAY, were it granted
+        stage.world.run_for(milliseconds(100));
+    }
+    std::optional<core::Granted> next;
+    (void)stage.until([&] { return (next = stage.lock(1, delayed)).has_value(); }, seconds(80));
+    if (!next) return stage.expect(false, "it can't be had: " + stage.said);
+    // It is cut: of 24 seconds one is left.
+    stage.world.run_for(seconds(5) + milliseconds(500));
+    stage.expect(stage.lock(2, "s", seconds(2), seconds(2)).has_value(),
+                 "a delay above the new delay_max: " + stage.said);
+}
+
 }  // namespace
 
 std::vector<Scenario> with_store_scenarios(std::vector<Scenario> all) {
@@ -228,6 +264,7 @@ std::vector<Scenario> with_store_scenarios(std::vector<Scenario> all) {
     all.push_back({"an_arbiter_that_lacks_an_opening", an_arbiter_that_lacks_an_opening, of_three});
     all.push_back({"what_a_paused_host_hands_over", what_a_paused_host_hands_over, of_three});
     all.push_back({"former_leases_are_waited_out", former_leases_are_waited_out, of_long_leases});
+    all.push_back({"former_delays_are_waited_out", former_delays_are_waited_out, of_long_delays});
     return all;
 }
 

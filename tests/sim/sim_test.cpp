@@ -56,6 +56,8 @@ TEST(Sim, keeps_every_promise_under_faults_and_meets_each_fault_in_each_phase) {
         tally.tier_changes += result.tally.tier_changes;
         tally.carried += result.tally.carried;
         tally.basis_changes += result.tally.basis_changes;
+        tally.delay_changes += result.tally.delay_changes;
+        tally.delays_across += result.tally.delays_across;
         for (std::size_t i = 0; i < case_count; ++i) {
             tally.overlaps[i] += result.tally.overlaps[i];
             tally.longest[i] = std::max(tally.longest[i], result.tally.longest[i]);
@@ -77,6 +79,8 @@ TEST(Sim, keeps_every_promise_under_faults_and_meets_each_fault_in_each_phase) {
     EXPECT_GT(tally.tier_changes, seeds());
     EXPECT_GT(tally.carried, 2 * seeds());
     EXPECT_GT(tally.basis_changes, seeds() / 30);
+    EXPECT_GT(tally.delay_changes, seeds() / 60);
+    EXPECT_GT(tally.delays_across, seeds() / 300);
     // What `available` resources may break, and how long it lasted at most.
     for (std::size_t i = 0; i < case_count; ++i) {
         const std::string name = std::string("case_") + letter_of(static_cast<Case>(i));

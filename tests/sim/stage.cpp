@@ -115,6 +115,11 @@ void Stage::set_ttl_max(std::size_t node, Duration ttl_max) {
         {world.time.now().time_since_epoch().count() + 0ull, ttl_max, std::nullopt});
 }
 
+void Stage::set_delay_max(std::size_t node, Duration delay_max) {
+    world.member(node).change(
+        {world.time.now().time_since_epoch().count() + 0ull, std::nullopt, delay_max});
+}
+
 bool Stage::until(const std::function<bool()>& what, Duration limit) {
     const Moment end = world.now() + limit;
     while (!is_over() && world.now() < end) {

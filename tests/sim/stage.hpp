@@ -36,6 +36,7 @@ public:
     }
     void command(std::size_t node, bool back);
     void set_ttl_max(std::size_t node, Duration ttl_max);
+    void set_delay_max(std::size_t node, Duration delay_max);
     // Until it is so; false: it was not within `limit`.
     bool until(const std::function<bool()>& what, Duration limit);
     // An epoch above `after` is open in this store, and this node serves it.

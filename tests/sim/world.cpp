@@ -382,9 +382,10 @@ authority::ArbiterReply World::arbitrate(std::size_t node,
         });
         oracle.opened(reply.view);
     } else if (const auto* basis = std::get_if<authority::WriteBasis>(&call); basis && reply.done) {
-        oracle.basis_changed();
+        oracle.basis_changed(basis->change);
         note(nullptr, basis->change.number, [&] {
             return "arbiter: ttl_max is " + std::to_string(to_ms(basis->change.next.ttl_max)) +
+                   " ms, delay_max " + std::to_string(to_ms(basis->change.next.delay_max)) +
                    " ms from epoch " + std::to_string(basis->change.from) + ", by " +
                    member(node).label();
         });
@@ -436,6 +437,12 @@ void World::spoil(authority::StoreMs shown, authority::ArbiterReply& reply) {
         std::erase_if(reply.view.nodes, [this](const authority::NodeRow& row) {
             return member_of(row.incarnation) == nullptr;
         });
+    }
+    if (mutant == Mutant::delay_unsaid) {
+        for (authority::NodeRow& row : reply.view.nodes) {
+            if (member_of(row.incarnation) != nullptr) continue;  // it goes by its own row
+            row.ttl_high = std::min(row.ttl_high, plan.ttl_max);
+        }
     }
     if (mutant == Mutant::strict_wait_instant && reply.view.record) {
         authority::Placement& placement = reply.view.record->placement;
