@@ -17,13 +17,14 @@ available: a test names the case, (a)-(f) of docs/promises.md, in which that may
 
 import contextlib
 import os
+import re
 import subprocess
 import time
 
 import harness
 import stalls
 from fault_case import FaultCase
-from fleet import BEAT, VIEW_LEASE, Fleet  # noqa: F401 (for the tests)
+from fleet import VIEW_LEASE, Fleet  # noqa: F401 (for the tests)
 from harness import SLOWNESS, wait_until
 
 CROWD = os.environ.get("LATCHD_CROWD")
@@ -169,12 +170,14 @@ class FleetCase(FaultCase):
             else:
                 self.assertEqual(fields[b"fence"], grant[1], f"{resource}/{name} has another fence")
 
-    def assert_strict_waits(self, node, since):
-        """`node` asks no store for the strict resource before the view lease of one that has not
-        reached the arbiter `since` then is over, which began up to a beat before."""
+    def assert_strict_waits(self, node, for_):
+        """`node` asks no store for the strict resource before it counts the one called `for_` as
+        lost, of which it has then not heard for a view lease."""
         reply = self.actor(node, "early").lock("pay", "early", PX=500)
         if not (isinstance(reply, harness.Error) and reply.startswith("NOSTORE")):
-            self.assertGreater(time.monotonic() - since, VIEW_LEASE - BEAT, reply)
+            lost = re.search(rf"authority\.node_lost: node {for_} .* for (\d+) ms", node.said())
+            self.assertIsNotNone(lost, f"{reply}: {for_} is not lost")
+            self.assertGreaterEqual(int(lost[1]), VIEW_LEASE * 1000)
 
     # ---- faults
 

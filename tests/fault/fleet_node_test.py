@@ -31,7 +31,7 @@ class NodesOfAFleet(FleetCase):
         self.assert_held_locks_go_on(self.both)
         # c is lost after its view lease; what it may have granted in it is waited out. It renewed
         # locks that it has no record of, but its row names no more than what those had.
-        self.assert_strict_waits(self.both[0], self.c.frozen_at)
+        self.assert_strict_waits(self.both[0], "c")
         self.fleet.wait_for_strict("mysql", self.both, VIEW_LEASE + BRIEF_MS / 1000 + 6)
         crowd.wait_for_grants(10)
         self.resume(self.c)

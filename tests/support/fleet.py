@@ -28,7 +28,6 @@ ALONE = """resources:
     - {name: order, safety: available}
 """
 VIEW_LEASE = 10 if FULL else 4  # seconds; the short form of a test waits less
-BEAT = VIEW_LEASE / 5
 
 
 def config_text(redis, mysql, hold_down="1s", resources=RESOURCES, local=False, extra="",
@@ -44,7 +43,7 @@ def config_text(redis, mysql, hold_down="1s", resources=RESOURCES, local=False, 
     if local:
         text += "  - {name: local, type: local}\n"
     if redis and mysql:
-        text += (f"authority: {{view_lease: {VIEW_LEASE}s, beat: {BEAT * 1000:.0f}ms, "
+        text += (f"authority: {{view_lease: {VIEW_LEASE}s, beat: {VIEW_LEASE / 5 * 1000:.0f}ms, "
                  f"hold_down: {hold_down}, hold_down_max: {hold_down}, "
                  f"available_max: {available_max}}}\n")
     return text + resources
