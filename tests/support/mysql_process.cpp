@@ -11,6 +11,8 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <netinet/in.h>
 #include <poll.h>
 #include <random>
@@ -105,7 +107,12 @@ MysqlProcess::MysqlProcess() {
                           folder_ + "/install.log");
     int status = 0;
     ::waitpid(pid, &status, 0);
-    if (status != 0) throw std::runtime_error("no database; see " + folder_ + "/install.log");
+    if (status != 0) {
+        std::ifstream log(folder_ + "/install.log");
+        const std::string said{std::istreambuf_iterator<char>(log), {}};
+        std::filesystem::remove_all(folder_);
+        throw std::runtime_error("no database: " + said);
+    }
 }
 
 MysqlProcess::~MysqlProcess() {
@@ -148,7 +155,13 @@ void MysqlProcess::kill_hard() {
     pid_ = -1;
 }
 
-void MysqlProcess::freeze() { stop_process(pid_); }
-void MysqlProcess::thaw() { ::kill(pid_, SIGCONT); }
+void MysqlProcess::freeze() {
+    if (pid_ > 0) stop_process(pid_);
+}
+
+// Without a process it would be a signal to all there are: what other tests froze went on.
+void MysqlProcess::thaw() {
+    if (pid_ > 0) ::kill(pid_, SIGCONT);
+}
 
 }  // namespace latchd::testing

@@ -94,8 +94,14 @@ void RedisProcess::kill_hard() {
     pid_ = -1;
 }
 
-void RedisProcess::freeze() { stop_process(pid_); }
-void RedisProcess::thaw() { ::kill(pid_, SIGCONT); }
+void RedisProcess::freeze() {
+    if (pid_ > 0) stop_process(pid_);
+}
+
+// Without a process it would be a signal to all there are: what other tests froze went on.
+void RedisProcess::thaw() {
+    if (pid_ > 0) ::kill(pid_, SIGCONT);
+}
 
 void RedisProcess::remove_data() { std::filesystem::remove(folder_ + "/dump.rdb"); }
 
