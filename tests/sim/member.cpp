@@ -27,6 +27,7 @@ core::NodeOptions options_of(const Plan& plan, const NodeName& name, std::uint64
     options.ttl_max = plan.ttl_max;
     options.wait_max = plan.wait_max;
     options.delay_max = plan.delay_max;
+    options.unpacked_max = incarnation % 3;  // mostly packed, though there are few
     options.tiers = {"redis"};
     if (plan.has_mysql()) options.tiers.emplace_back("mysql");
     if (plan.has_local) options.tiers.emplace_back("local");

@@ -24,7 +24,7 @@ Vault::Vault(World& world, Site site, std::string process, Epoch epoch, std::uin
       site_(site),
       process_(std::move(process)),
       epoch_(epoch),
-      table_(epoch_for(world, epoch), counter),
+      table_(epoch_for(world, epoch), counter, 1),
       truth_(world.truths[number_]) {}
 
 core::OperationReply Vault::apply(std::size_t node,

@@ -16,6 +16,7 @@ core::NodeOptions Member::options() const {
     options.incarnation = std::hash<std::string_view>{}(name.view()) & 0xffffff;
     options.tiers = tiers_;
     options.debug_notices = true;
+    options.unpacked_max = 0;  // whatever can be packed is, by each step
     return options;
 }
 

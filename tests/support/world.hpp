@@ -113,7 +113,7 @@ public:
     void load(Epoch epoch, const core::Claims& claims);
 
     Time now{std::chrono::hours(1)};
-    core::Table table{100};
+    core::Table table{100, 0, 0};  // packs whatever it can, as its nodes do
     std::vector<std::unique_ptr<Member>> members;
 };
 

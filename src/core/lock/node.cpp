@@ -44,26 +44,14 @@ void Node::Impl::step(Time now, Event&& event, Actions& out) {
     std::visit([this](auto&& e) { on(std::forward<decltype(e)>(e)); }, std::move(event));
     forget_old();
     check_drained();
+    locks_.pack_some();
     out_ = nullptr;
-}
-
-Lock* Node::Impl::find(const LockKey& key) noexcept {
-    const auto it = locks_.find(key);
-    return it == locks_.end() ? nullptr : &it->second;
-}
-
-Lock& Node::Impl::lock_of(const LockKey& key) {
-    const auto [it, is_new] = locks_.try_emplace(key);
-    Lock& lock = it->second;
-    if (is_new) lock.key = &it->first;
-    return lock;
 }
 
 void Node::Impl::erase_if_idle(Lock& lock) {
     if (lock.record || lock.aside().delayed || lock.busy != 0 || !lock.requests.empty()) return;
     if (now_ < lock.aside().busy_until) return;
-    deadlines_.disarm(lock);
-    locks_.erase(locks_.find(*lock.key));
+    locks_.erase(lock);
 }
 
 OperationId Node::Impl::take_off(const Flight& flight) {

@@ -122,11 +122,11 @@ void Node::Impl::end_delay(Lock& lock, Fence up_to) {
 
 Claims Node::Impl::claims() {
     Claims given;
-    for (const auto& [key, lock] : locks_) {
+    locks_.each([&](const Lock& lock) {
         const auto& kept = lock.record ? lock.record : lock.aside().delayed;
-        if (!kept || !kept->is_live(now_) || is_of_host(kept->fence)) continue;
-        given.records.push_back(to_be_kept(key, *kept));
-    }
+        if (!kept || !kept->is_live(now_) || is_of_host(kept->fence)) return;
+        given.records.push_back(to_be_kept(*lock.key, *kept));
+    });
     std::ranges::sort(given.records, {}, &GrantRecord::key);
     for (const auto& [until, gone] : gone_) {
         if (until > now_) given.gone.push_back(gone);
@@ -204,20 +204,21 @@ void Node::Impl::on(ClaimsWanted&& event) {
 // Puts back what this node keeps, into a store that was replaced while it did; resume() sends it.
 void Node::Impl::restore_all(bool carried) {
     restore_wanted_ = false;
-    std::vector<Lock*> locks;
-    for (auto& [key, lock] : locks_) {
-        if (!lock.record || !lock.record->is_leased(now_) || lock.releasing) continue;
-        if (lock.aside().restore != nullptr) continue;
+    std::vector<LockKey> keys;
+    locks_.each([&](const Lock& lock) {
+        if (!lock.record || !lock.record->is_leased(now_) || lock.releasing) return;
+        if (lock.aside().restore != nullptr) return;
         const Fence fence = lock.record->fence;
-        if (fleet_local_ && !is_of_host(fence)) continue;
+        if (fleet_local_ && !is_of_host(fence)) return;
         // A shared store that kept this very grant all along knows better: it may have been
         // released through another node while this one was away.
         const bool is_there = carried || epoch_of(fence) == epoch_;
-        if (shared_ && !is_of_host(fence) && is_there) continue;
-        locks.push_back(&lock);
-    }
-    std::ranges::sort(locks, {}, [](const Lock* lock) { return *lock->key; });
-    for (Lock* const lock : locks) {
+        if (shared_ && !is_of_host(fence) && is_there) return;
+        keys.push_back(*lock.key);
+    });
+    std::ranges::sort(keys);
+    for (const LockKey& key : keys) {
+        Lock* const lock = locks_.find(key);
         Restore wish{to_record(*lock->key, *lock->record, now_), !shared_, is_strict(*lock->key)};
         Task& task = add_task(Task::Kind::restore, std::move(wish), lock, std::nullopt);
         task.try_until = lock->record->lease_end;
@@ -229,11 +230,12 @@ void Node::Impl::restore_all(bool carried) {
 // while there is what is handed over, but not put back: a DELAY, or a grant that moved to a node
 // which may never have got to know of it.
 void Node::Impl::begin_asserting() {
-    const bool has_delayed = std::ranges::any_of(locks_, [this](const auto& entry) {
-        const auto& record = entry.second.record;
-        const auto& delayed = entry.second.aside().delayed;
-        if (!record) return delayed && delayed->is_live(now_);
-        return record->is_live(now_) && !record->is_leased(now_);
+    bool has_delayed = false;
+    locks_.each([&](const Lock& lock) {
+        const auto& record = lock.record;
+        const auto& delayed = lock.aside().delayed;
+        has_delayed = has_delayed || (record ? record->is_live(now_) && !record->is_leased(now_)
+                                             : delayed && delayed->is_live(now_));
     });
     restoring_ =
         static_cast<std::size_t>(std::ranges::count(tasks_, Task::Kind::restore, &Task::kind));
@@ -317,10 +319,10 @@ void Node::Impl::on(StoreOpened&& event) {
     refuse_degraded();
     // What other nodes released in the former epoch may not have been told.
     if (is_new && had_epoch && shared_) messages_since_ = now_;
-    for (auto& [key, lock] : locks_) {
+    locks_.change_each([&](Lock& lock) {
         if (is_new) lock.in_queue = false;  // queues are not carried
         if (!knows_held(lock)) look_now(lock);
-    }
+    });
     resume();
 }
 
@@ -333,7 +335,7 @@ void Node::Impl::on(StoreClosed&& event) {
 
 void Node::Impl::on(Restarted&& event) {
     for (GrantRecord& record : event.records) {
-        Lock& lock = lock_of(record.key);
+        Lock& lock = locks_.of(record.key);
         if (lock.record) continue;
         if (record.node.empty()) {  // keep_as_moved()
             record.node = options_.name;
@@ -350,6 +352,7 @@ void Node::Impl::on(Restarted&& event) {
         ++counts_.held;
         ++held_[record.key.resource];
         rearm(lock);
+        locks_.pack_some();  // there may be a million
     }
     restore_wanted_ = true;
     if (!open_) return;

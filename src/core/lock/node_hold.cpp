@@ -14,14 +14,14 @@
 namespace latchd::core {
 
 void Node::Impl::on(UnlockCommand&& command) {
-    Lock* const known = find(command.key);
+    Lock* const known = locks_.find(command.key);
     const bool had_token =
         known != nullptr && known->record && known->record->find(command.token) != nullptr;
     if (const auto value = remembered(command.key, command.token);
         value && *value != lost_maxhold && (*value > 0 || !had_token)) {
         return answer(command.ticket, Number{*value});
     }
-    Lock& lock = known != nullptr ? *known : lock_of(command.key);
+    Lock& lock = known != nullptr ? *known : locks_.of(command.key);
     const bool had_delayed =
         lock.aside().delayed && lock.aside().delayed->find(command.token) != nullptr;
     if (!lock.record && !had_delayed && is_away(lock)) {
@@ -168,7 +168,7 @@ void Node::Impl::ended_in_store(Lock& lock, const GrantRecord& ended) {
 
 void Node::Impl::on(RenewCommand&& command) {
     if (draining_ && command.keep) command.keep = false;
-    Lock& lock = lock_of(command.key);
+    Lock& lock = locks_.of(command.key);
     if (is_away(lock)) {
         fail(command.ticket, ErrorWord::nostore, away_text(lock));
         return erase_if_idle(lock);
@@ -279,7 +279,7 @@ void Node::Impl::renewed(Task& task, Reply& reply, Time sent) {
 
 // Whatever waits here for this request id is told, and takes nothing any more.
 void Node::Impl::cancel_here(const LockKey& key, const RequestId& request) {
-    Lock* const lock = find(key);
+    Lock* const lock = locks_.find(key);
     if (lock == nullptr) return;
     const auto it = std::ranges::find_if(
         lock->requests, [&](const Request* r) { return r->id == request && !r->given_up; });
@@ -304,7 +304,7 @@ void Node::Impl::on(CancelCommand&& command) {
     cancel_here(command.key, command.request);
     Cancel wish{
         command.key, command.request, options_.name, options_.wait_max + limits_.ttl_longest};
-    Lock& lock = lock_of(command.key);
+    Lock& lock = locks_.of(command.key);
     add_cancelled(command.key, command.request);
     Task& task = add_task(Task::Kind::cancel, std::move(wish), &lock, command.ticket);
     task.try_until = now_ + options_.wait_max + limits_.ttl_longest;
@@ -333,7 +333,7 @@ void Node::Impl::cancelled(Task& task, const Reply& reply, Time sent) {
 }
 
 void Node::Impl::on(ForceCommand&& command) {
-    Lock& lock = lock_of(command.key);
+    Lock& lock = locks_.of(command.key);
     Force wish{command.key, options_.name, command.fence};
     Task& task = add_task(Task::Kind::force, std::move(wish), &lock, command.ticket);
     task.client = std::move(command.client);
@@ -367,7 +367,7 @@ void Node::Impl::on(NodeMessage&& message) {
         return cancel_here(message.key, message.request);
     }
     if (message.kind == NodeMessage::Kind::offered) return offered(message.key);
-    Lock* const lock = find(message.key);
+    Lock* const lock = locks_.find(message.key);
     if (lock == nullptr) return;
     // Answers and messages come by different connections: either may be newer.
     const bool is_moved = message.kind == NodeMessage::Kind::moved;

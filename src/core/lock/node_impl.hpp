@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "locks.hpp"
 #include "node_parts.hpp"
 #include "renewal.hpp"
 
@@ -198,8 +199,6 @@ public:
     [[nodiscard]] LockView view(const LockKey& key, const Lock* lock) const;
 
     // node.cpp
-    Lock& lock_of(const LockKey& key);
-    Lock* find(const LockKey& key) noexcept;
     void erase_if_idle(Lock& lock);
     // An action that is made of its parts where it lies: it is not moved there.
     template <class T, class... Parts>
@@ -266,7 +265,7 @@ public:
     Timer drain_timer_{timer_of_drain};
 
     RecentNames recent_;
-    std::unordered_map<LockKey, Lock> locks_;
+    Locks locks_{deadlines_, options_.unpacked_max};
     std::list<Request> requests_;
     std::list<Task> tasks_;
     boost::unordered_flat_map<std::uint64_t, Flight> flights_;

@@ -260,7 +260,7 @@ void Node::Impl::give_back_parted(ClientId client) {
     parted_.erase(it);
     parted_count_ -= holds.size();
     for (const Parted& hold : holds) {
-        Lock& lock = lock_of(hold.key);
+        Lock& lock = locks_.of(hold.key);
         give_back_attempts(lock, hold, now_ + limits_.ttl_longest + options_.answer_max);
         settle(lock);
     }

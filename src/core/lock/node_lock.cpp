@@ -73,7 +73,7 @@ void Node::Impl::on(LockCommand&& command) {
     const Ticket ticket = command.ticket;
     if (draining_) return fail(ticket, ErrorWord::nostore, "draining; ask another node");
     if (!complete(command)) return;
-    Lock& lock = lock_of(command.key);
+    Lock& lock = locks_.of(command.key);
     if (command.request) {
         const auto same = std::ranges::find_if(
             lock.requests, [&](const Request* r) { return r->named && r->id == *command.request; });

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "line.hpp"
+#include "packed.hpp"
+
 #include <latchd/core/lock/kept.hpp>
 #include <latchd/core/lock/node.hpp>
 #include <latchd/core/time/deadlines.hpp>
@@ -22,7 +25,13 @@ namespace latchd::core {
 struct Lock;
 struct Task;
 
-enum NodeTimer : std::uint8_t { timer_of_request, timer_of_lock, timer_of_task, timer_of_drain };
+enum NodeTimer : std::uint8_t {
+    timer_of_request,
+    timer_of_lock,
+    timer_of_packed,
+    timer_of_task,
+    timer_of_drain,
+};
 
 // One LOCK from its arrival until it is answered and nothing of it is under way any more.
 // Its state only moves forward: a grant that comes after it was given up is undone.
@@ -55,53 +64,6 @@ struct Request : Timer {
     bool joins_only = false;  // the last Acquire could only adopt or re-enter
     bool is_local = false;    // the last Acquire went to the host's table of a fleet
     bool is_handed = false;   // the last Acquire goes before the waiters of other nodes
-};
-
-// The LOCKs of one lock by arrival. Each knows its neighbours, so that one that leaves costs the
-// same however many there are.
-class Line {
-public:
-    class Iterator {
-    public:
-        using value_type = Request*;
-        using difference_type = std::ptrdiff_t;
-
-        Iterator() = default;
-        explicit Iterator(Request* at) : at_(at) {}
-        Request* operator*() const noexcept { return at_; }
-        Iterator& operator++() noexcept {
-            at_ = at_->behind;
-            return *this;
-        }
-        Iterator operator++(int) noexcept {
-            const Iterator former = *this;
-            ++*this;
-            return former;
-        }
-        friend bool operator==(const Iterator&, const Iterator&) = default;
-
-    private:
-        Request* at_ = nullptr;
-    };
-
-    [[nodiscard]] Iterator begin() const noexcept { return Iterator(first_); }
-    [[nodiscard]] Iterator end() const noexcept { return Iterator(); }
-    [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
-
-    void add(Request& request) noexcept {
-        request.before = last_;
-        (last_ != nullptr ? last_->behind : first_) = &request;
-        last_ = &request;
-    }
-    void remove(Request& request) noexcept {
-        (request.before != nullptr ? request.before->behind : first_) = request.behind;
-        (request.behind != nullptr ? request.behind->before : last_) = request.before;
-        request.before = request.behind = nullptr;
-    }
-
-private:
-    Request* first_ = nullptr;
-    Request* last_ = nullptr;
 };
 
 // A hold that was told to a client of this node.
@@ -140,12 +102,14 @@ struct Lock : Timer {
     Lock() : Timer(timer_of_lock) {}
 
     const LockKey* key = nullptr;
+    Lock* before = nullptr;  // in the line of those that are not packed
+    Lock* behind = nullptr;
     std::optional<KeptRecord> record;  // its lease_end is what holders were told
     std::vector<Holder> holders;
-    Line requests;
-    Time confirmed_at{};  // when the store last spoke of the record
-    Time free_at{};       // when it must have ended in the store at the latest
-    Time check_at{};      // the head does not ask before
+    Line<Request> requests;  // by arrival
+    Time confirmed_at{};     // when the store last spoke of the record
+    Time free_at{};          // when it must have ended in the store at the latest
+    Time check_at{};         // the head does not ask before
     Time asked_at{};
     Time keep_at{};
     std::uint32_t turn = 0;         // grants in a row of which other nodes had no chance
@@ -165,6 +129,7 @@ struct Lock : Timer {
         if (!aside_) aside_ = std::make_unique<Aside>();
         return *aside_;
     }
+    [[nodiscard]] bool has_aside() const noexcept { return aside_ != nullptr; }
     // To be changed where there is one, else null.
     [[nodiscard]] Aside* any_aside() noexcept { return aside_.get(); }
     void forget_aside(Time now) noexcept {

@@ -309,7 +309,7 @@ void Node::Impl::resume() {
         }
     }
     std::vector<Lock*> locks;
-    for (auto& [key, lock] : locks_) {
+    for (auto& [key, lock] : locks_.unpacked()) {  // none of which is packed
         if (!lock.requests.empty()) locks.push_back(&lock);
     }
     for (Lock* const lock : locks) settle(*lock);

@@ -31,7 +31,7 @@ Time next_beat(Time now, Duration interval) noexcept {
 
 // A freed lock is kept for this node for a moment.
 void Node::Impl::offered(const LockKey& key) {
-    Lock& lock = lock_of(key);
+    Lock& lock = locks_.of(key);
     const Request* const first = head(lock);
     lock.in_queue = true;
     if (first != nullptr && (!open_ || allowed(*first) != Allowed::granting)) {
@@ -49,7 +49,7 @@ void Node::Impl::offered(const LockKey& key) {
 void Node::Impl::on(MessagesLost&&) {
     if (!std::exchange(hears_, false)) return;
     std::vector<Lock*> locks;
-    for (auto& [key, lock] : locks_) {
+    for (auto& [key, lock] : locks_.unpacked()) {  // none of which is packed
         if (head(lock) != nullptr) locks.push_back(&lock);
     }
     for (Lock* const lock : locks) {

@@ -238,12 +238,12 @@ void Node::Impl::on(MessagesResumed&&) {
     hears_ = true;
     messages_since_ = now_;
     std::vector<Lock*> locks;
-    for (auto& [key, lock] : locks_) {
+    locks_.change_each([&](Lock& lock) {
         if (Aside* const aside = lock.any_aside()) aside->busy_until = {};
-        if (!lock.record && lock.requests.empty()) continue;
+        if (!lock.record && lock.requests.empty()) return;
         lock.check_at = now_;  // for who comes to wait later, too
         if (!lock.requests.empty()) locks.push_back(&lock);
-    }
+    });
     for (Lock* const lock : locks) settle(*lock);
 }
 
@@ -273,7 +273,7 @@ void Node::Impl::on(DrainStarted&&) {
         drop(*request);
     }
     std::vector<Lock*> kept_locks;
-    for (auto& [key, lock] : locks_) {
+    for (auto& [key, lock] : locks_.unpacked()) {  // none of which is packed
         if (lock.record && is_kept(lock) && !lock.releasing) kept_locks.push_back(&lock);
     }
     // ONCLOSE RELEASE waits for the end of the connection: until then its client relies on it.
@@ -305,7 +305,8 @@ void Node::Impl::pop_timers() {
                 time_out(*static_cast<Request*>(timer));
                 break;
             case timer_of_lock:
-                on_timer(*static_cast<Lock*>(timer));
+            case timer_of_packed:
+                on_timer(locks_.at(*timer));
                 break;
             case timer_of_drain:
                 break;  // check_drained() looks at the clock

@@ -12,7 +12,7 @@
 namespace latchd::core {
 
 void Node::Impl::on(InfoCommand&& command) {
-    Lock& lock = lock_of(command.key);
+    Lock& lock = locks_.of(command.key);
     if (is_away(lock) && lock.record) {
         LockView seen = view(*lock.key, &lock);
         if (command.explain) seen.explanation.push_back(away_text(lock));
@@ -24,7 +24,7 @@ void Node::Impl::on(InfoCommand&& command) {
 }
 
 void Node::Impl::on(FenceCommand&& command) {
-    Lock& lock = lock_of(command.key);
+    Lock& lock = locks_.of(command.key);
     if (is_away(lock)) {
         const bool holds = lock.record && lock.record->fence == command.fence;
         return answer(command.ticket, Number{holds ? 1 : 0});
@@ -41,20 +41,25 @@ void Node::Impl::on(ListCommand&& command) {
         return;
     }
     // Pages go by hash, as in the table: what stays is never left out.
-    std::vector<std::pair<std::uint64_t, const Lock*>> rest;
-    for (const auto& [key, lock] : locks_) {
+    std::vector<std::pair<std::uint64_t, Timer*>> rest;
+    const auto consider = [&](const LockKey& key, Timer& timer) {
         const std::uint64_t hash = std::hash<LockKey>{}(key) >> 1;
-        if (hash >= command.cursor && lock.record) rest.emplace_back(hash, &lock);
+        if (hash >= command.cursor) rest.emplace_back(hash, &timer);
+    };
+    for (auto& [key, lock] : locks_.unpacked()) {
+        if (lock.record) consider(key, lock);
     }
+    for (PackedLock* const packed : locks_.packed()) consider(packed->key(), *packed);
     std::ranges::sort(rest);
     LockList list;
     std::size_t taken = 0;
-    for (const auto& [hash, lock] : rest) {
+    for (const auto& [hash, timer] : rest) {
         if (taken >= command.count && hash != rest[taken - 1].first) {
             list.cursor = hash;
             break;
         }
         ++taken;
+        const Lock* const lock = &locks_.at(*timer);
         const std::string name = lock->key->resource.str() + ':' + lock->key->id.str();
         if (!command.pattern.empty() && !glob_matches(command.pattern, name)) continue;
         list.rows.push_back(view(*lock->key, lock));
@@ -90,7 +95,7 @@ void Node::Impl::viewed(Task& task, OperationReply& reply) {
         LockList list;
         list.cursor = reply.cursor;
         for (GrantRecord& record : reply.rows) {
-            LockView row = view(record.key, find(record.key));
+            LockView row = view(record.key, locks_.find(record.key));
             row.held = true;
             row.record = std::move(record);
             list.rows.push_back(std::move(row));

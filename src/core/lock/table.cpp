@@ -26,14 +26,49 @@ Reply told(
 
 }  // namespace
 
+// What is packed is unpacked. The place stays as it is until pack_some().
+Table::Impl::Place* Table::Impl::place_of(const LockKey& key) {
+    if (const auto it = places_.find(key); it != places_.end()) return &changeable(*it);
+    PackedLock* const packed = packed_.find(key);
+    if (packed == nullptr) return nullptr;
+    Place& place = add_place(key);
+    LockKey same;
+    (void)packed_.read(*packed, same, place.record);
+    deadlines_.replace(*packed, place);
+    packed_.erase(*packed);
+    return &place;
+}
+
+// The same, or a new one. Precondition: it is not packed.
+Table::Impl::Place& Table::Impl::add_place(const LockKey& key) {
+    const auto [it, is_new] = places_.emplace(key);
+    if (is_new) line_.add(changeable(*it));
+    return changeable(*it);
+}
+
+// The longest unused of those that are too many become bytes.
+void Table::Impl::pack_some() {
+    for (int i = 0; i < packed_at_once && places_.size() > unpacked_max_; ++i) {
+        Place& oldest = line_.front();
+        line_.remove(oldest);
+        if (!PackedLocks::takes(oldest.record)) {
+            line_.add(oldest);
+            continue;
+        }
+        (void)packed_.begin(oldest.key, oldest.record);
+        deadlines_.replace(oldest, packed_.add(oldest.record));
+        places_.erase(places_.find(oldest.key));
+    }
+}
+
 KeptRecord* Table::Impl::find(Time now, const LockKey& key) {
-    const auto it = places_.find(key);
-    if (it == places_.end() || !it->record.is_live(now)) return nullptr;  // T1
-    return &changeable(*it).record;
+    Place* const place = place_of(key);
+    if (place == nullptr || !place->record.is_live(now)) return nullptr;  // T1
+    return &place->record;
 }
 
 void Table::Impl::put(const LockKey& key, KeptRecord&& record) {
-    Place& place = changeable(*places_.emplace(key).first);
+    Place& place = add_place(key);
     place.record = std::move(record);
     deadlines_.arm(place, place.record.lease_end + place.record.delay);
 }
@@ -46,6 +81,7 @@ void Table::Impl::changed(const LockKey& key, KeptRecord& record) {
 void Table::Impl::erase(const LockKey& key) {
     const auto it = places_.find(key);
     deadlines_.disarm(changeable(*it));
+    line_.remove(changeable(*it));
     places_.erase(it);
 }
 
@@ -100,10 +136,9 @@ Reply Table::Impl::acquire(Time now, const Acquire& wish, Turn turn) {
 
 Reply Table::Impl::grant(Time now, const Acquire& wish) {
     step_out(wish.key, wish.node);
-    const auto [it, is_new] = places_.emplace(wish.key);
-    Place& place = changeable(*it);
+    Place& place = add_place(wish.key);
     KeptRecord& record = place.record;
-    if (!is_new) record = {};
+    if (record.version != 0) record = {};
     record.holds.emplace_back(
         wish.token, wish.request, Few<Attempt>{wish.attempt}, now + wish.retry_window);
     record.owner = wish.owner;
@@ -313,25 +348,29 @@ Reply Table::Impl::restore(Time now, const Restore& wish) {
 // Pages go by the order of the keys' hashes, so that a lock that stays is never left out whatever
 // comes and goes meanwhile. A page looks at every lock: LOCKS is for people.
 OperationReply Table::Impl::list(Time now, const List& wish) {
-    std::vector<std::pair<std::uint64_t, const Place*>> rest;
-    for (const Place& place : places_) {
-        const std::uint64_t hash = std::hash<LockKey>{}(place.key) >> 1;
-        if (hash >= wish.cursor && place.record.is_live(now)) rest.emplace_back(hash, &place);
-    }
+    std::vector<std::pair<std::uint64_t, const Timer*>> rest;
+    const auto consider = [&](const LockKey& key, const Timer& timer) {
+        const std::uint64_t hash = std::hash<LockKey>{}(key) >> 1;
+        if (hash >= wish.cursor && deadlines_.due_of(timer) > now) rest.emplace_back(hash, &timer);
+    };
+    for (const Place& place : places_) consider(place.key, place);
+    for (const PackedLock* const packed : packed_) consider(packed->key(), *packed);
     std::ranges::sort(rest);
     OperationReply answer;
     answer.reply.status = Status::listed;
     std::size_t taken = 0;
-    for (const auto& [hash, place] : rest) {
+    for (const auto& [hash, timer] : rest) {
         if (taken >= wish.count && hash != rest[taken - 1].first) {
             answer.cursor = hash;
             break;
         }
         ++taken;
-        const std::string name = place->key.resource.str() + ":" + place->key.id.str();
-        if (wish.pattern.empty() || glob_matches(wish.pattern, name)) {
-            answer.rows.push_back(to_record(place->key, place->record, now));
-        }
+        const bool is_packed = timer->kind == of_packed;
+        const auto* const packed = is_packed ? static_cast<const PackedLock*>(timer) : nullptr;
+        const LockKey key = is_packed ? packed->key() : static_cast<const Place*>(timer)->key;
+        const std::string name = key.resource.str() + ":" + key.id.str();
+        if (!wish.pattern.empty() && !glob_matches(wish.pattern, name)) continue;
+        answer.rows.push_back(to_record(key, place_of(key)->record, now));
     }
     return answer;
 }
@@ -339,7 +378,11 @@ OperationReply Table::Impl::list(Time now, const List& wish) {
 void Table::Impl::expire(Time now) {
     while (Timer* const timer = deadlines_.pop(now)) {
         if (timer->kind == of_place) {
-            places_.erase(places_.find(static_cast<Place*>(timer)->key));
+            Place& place = *static_cast<Place*>(timer);
+            line_.remove(place);
+            places_.erase(places_.find(place.key));
+        } else if (timer->kind == of_packed) {
+            packed_.erase(*static_cast<PackedLock*>(timer));
         } else if (timer->kind == of_queue) {
             const LockKey key = *static_cast<Queue*>(timer)->key;
             queues_.erase(key);
@@ -350,13 +393,15 @@ void Table::Impl::expire(Time now) {
     }
 }
 
-Table::Table(Epoch epoch, std::uint32_t counter) : impl_(std::make_unique<Impl>(epoch, counter)) {}
+Table::Table(Epoch epoch, std::uint32_t counter, std::size_t unpacked_max)
+    : impl_(std::make_unique<Impl>(epoch, counter, unpacked_max)) {}
 Table::~Table() = default;
 Table::Table(Table&&) noexcept = default;
 Table& Table::operator=(Table&&) noexcept = default;
 
 OperationReply Table::apply(Time now, const Operation& operation) {
     impl_->expire(now);
+    impl_->pack_some();
     struct Visitor {
         Impl& impl;
         Time now;
@@ -386,7 +431,7 @@ OperationReply Table::apply(Time now, const Operation& operation) {
 
 std::vector<Table::Told> Table::take_told() noexcept { return std::exchange(impl_->told_, {}); }
 void Table::expire(Time now) { impl_->expire(now); }
-std::size_t Table::size() const noexcept { return impl_->places_.size(); }
+std::size_t Table::size() const noexcept { return impl_->size(); }
 void Table::begin_epoch(Epoch epoch) noexcept {
     impl_->epoch_ = epoch;
     impl_->counter_ = 0;

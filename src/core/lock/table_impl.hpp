@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "line.hpp"
+#include "packed.hpp"
+
 #include <latchd/core/lock/table.hpp>
 #include <latchd/core/time/deadlines.hpp>
 
@@ -16,15 +19,16 @@ namespace latchd::core {
 
 class Table::Impl {
 public:
-    enum TimerKind : std::uint8_t { of_place, of_bar, of_queue };
+    enum TimerKind : std::uint8_t { of_place, of_packed, of_bar, of_queue };
 
-    // In a set that finds it by its key: a map's would need a pointer back to its key, and that
-    // makes the block larger than 256 bytes, which mostly costs 64.
+    // In a set that finds it by its key: a map's would need a pointer back to its key.
     struct Place : Timer {  // when the record is over
         explicit Place(const LockKey& of) : Timer(of_place), key(of) {}
 
         LockKey key;
         KeptRecord record;
+        Place* before = nullptr;  // in the line of those that are not packed
+        Place* behind = nullptr;
     };
     struct PlaceHash {
         using is_transparent = void;
@@ -68,7 +72,8 @@ public:
         const LockKey* key = nullptr;
     };
 
-    Impl(Epoch epoch, std::uint32_t counter) : epoch_(epoch), counter_(counter) {}
+    Impl(Epoch epoch, std::uint32_t counter, std::size_t unpacked_max)
+        : epoch_(epoch), counter_(counter), unpacked_max_(unpacked_max) {}
 
     Reply acquire(Time now, const Acquire& wish) { return acquire(now, wish, Turn::waited_for); }
     OperationReply release(Time now, const Release& wish);
@@ -81,17 +86,20 @@ public:
     OperationReply list(Time now, const List& wish);
     Reply step_out(Time now, const StepOut& wish);
     void expire(Time now);
+    void pack_some();
+    [[nodiscard]] std::size_t size() const noexcept { return places_.size() + packed_.size(); }
     NodeQueue* queue_of(Time now, const LockKey& key);
     void put_queue(const LockKey& key, NodeQueue&& waiting);
 
     Epoch epoch_;
     std::uint32_t counter_;
     RecentNames names_;
-    std::unordered_set<Place, PlaceHash, PlaceEqual> places_;
     std::unordered_map<LockKey, Queue> queues_;
     std::vector<Told> told_;
 
 private:
+    Place* place_of(const LockKey& key);
+    Place& add_place(const LockKey& key);
     KeptRecord* find(Time now, const LockKey& key);
     enum class Turn : bool { waited_for, taken };  // taken: before the queue
     Reply acquire(Time now, const Acquire& wish, Turn turn);
@@ -119,6 +127,10 @@ private:
     void leave_out_barred(Time now, const LockKey& key, KeptRecord& record) const;
 
     Deadlines deadlines_;
+    std::unordered_set<Place, PlaceHash, PlaceEqual> places_;  // of locks that are not packed
+    Line<Place> line_;                                         // the same, the last unpacked last
+    PackedLocks packed_{of_packed};
+    std::size_t unpacked_max_;
     std::unordered_map<std::pair<LockKey, RequestId>, Bar, BarHash> bars_;
 };
 

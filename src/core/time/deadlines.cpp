@@ -64,6 +64,12 @@ void Deadlines::disarm(Timer& timer) noexcept {
     sink(place, last);
 }
 
+void Deadlines::replace(Timer& timer, Timer& other) noexcept {
+    if (!timer.is_armed()) return;
+    put(timer.place, {due_of(timer), &other});
+    timer.place = std::numeric_limits<std::uint32_t>::max();
+}
+
 Timer* Deadlines::pop(Time now) noexcept {
     if (heap_.empty() || heap_.front().due > now) return nullptr;
     Timer* const timer = heap_.front().timer;

@@ -21,7 +21,7 @@ TEST(Deadlines, agree_with_a_sorted_list_under_any_order_of_arming_and_disarming
     for (int round = 0; round < 20'000; ++round) {
         const std::size_t at = random() % timers.size();
         Timer& timer = timers[at];
-        switch (random() % 4) {
+        switch (random() % 5) {
             case 0:
             case 1:
                 dues[at] = Time{Duration(random() % 1'000)};
@@ -31,6 +31,19 @@ TEST(Deadlines, agree_with_a_sorted_list_under_any_order_of_arming_and_disarming
             case 2:
                 deadlines.disarm(timer);
                 break;
+            case 3: {
+                const std::size_t by = random() % timers.size();
+                if (timers[by].is_armed()) break;
+                const bool was_armed = timer.is_armed();
+                deadlines.replace(timer, timers[by]);
+                ASSERT_FALSE(timer.is_armed());
+                ASSERT_EQ(timers[by].is_armed(), was_armed);
+                dues[by] = dues[at];
+                if (was_armed) {
+                    ASSERT_EQ(deadlines.due_of(timers[by]), dues[by]);
+                }
+                break;
+            }
             default: {
                 Timer* const first = deadlines.pop(Time{Duration(random() % 1'000)});
                 if (first == nullptr) break;

@@ -20,7 +20,7 @@ constexpr Duration window = seconds(15);
 
 // An owner whose LOCK under one REQ comes again and again.
 struct Owner {
-    Table table{7};
+    Table table{7, 0, 0};  // packs whatever it can
     Time now{seconds(1'000)};
     LockKey key{ResourceName("r"), LockId("1")};
     std::uint64_t number = 0;
@@ -106,7 +106,7 @@ TEST(Table, an_undo_finds_its_attempt_whichever_hold_has_it) {
 TEST(Table, tells_each_record_with_the_names_that_it_was_granted_to) {
     // More than it finds again, so that some are forgotten and some fall on one place.
     constexpr int clients = 600;
-    Table table{7};
+    Table table{7, 0, 0};  // packs whatever it can
     const Time now{seconds(1'000)};
     const auto wish_of = [](int i) {
         Acquire wish;

@@ -5,6 +5,7 @@
 #include <latchd/base/time.hpp>
 
 #include <chrono>
+#include <cstddef>
 
 namespace latchd::core {
 
@@ -19,5 +20,9 @@ struct LeaseLimits {
 
     friend bool operator==(const LeaseLimits&, const LeaseLimits&) = default;
 };
+
+// Locks that a node and a table each keep as objects, and all others that are held as bytes: more
+// than what clients have under way at once, so that a lock that is soon released is never packed.
+inline constexpr std::size_t unpacked_max_default = 1'024;
 
 }  // namespace latchd::core

@@ -247,6 +247,7 @@ struct NodeOptions {
     Duration place_kept = std::chrono::seconds(5);    // of a waiter that comes back with its REQ
     Duration answer_kept = std::chrono::seconds(60);  // the same UNLOCK gets the same answer
     std::uint32_t checks_per_second = 1'000;
+    std::size_t unpacked_max = unpacked_max_default;
     std::uint32_t handover_max = 16;  // grants in a row within the node while other nodes wait
     bool debug_notices = false;       // whether Notices of level debug are wanted at all
 };

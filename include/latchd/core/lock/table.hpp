@@ -84,7 +84,9 @@ public:
     };
 
     // The first fence is (epoch, counter + 1).
-    explicit Table(Epoch epoch, std::uint32_t counter = 0);
+    explicit Table(Epoch epoch,
+                   std::uint32_t counter = 0,
+                   std::size_t unpacked_max = unpacked_max_default);
     ~Table();
     Table(Table&&) noexcept;
     Table& operator=(Table&&) noexcept;

@@ -32,6 +32,9 @@ class Deadlines {
 public:
     void arm(Timer& timer, Time due);
     void disarm(Timer& timer) noexcept;
+    // `timer`, if it is armed, has `other` in its place: what it is the base of lies elsewhere now.
+    // Precondition: `other` is not armed.
+    void replace(Timer& timer, Timer& other) noexcept;
 
     // Of one that is armed.
     [[nodiscard]] Time due_of(const Timer& timer) const noexcept { return heap_[timer.place].due; }
