@@ -16,13 +16,21 @@ std::string RandomNames::draw() {
     constexpr std::string_view alphabet =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     constexpr std::size_t size = 22;
-    if (pool_.size() - used_ < size) refill();
+    constexpr std::size_t needed = 17;  // bytes, which are what costs: 6 bits of them a character
+    if (pool_.size() - used_ < needed) refill();
     unsigned char* const bytes = pool_.data() + used_;
-    std::array<char, size> name;
-    for (std::size_t i = 0; i < size; ++i) name[i] = alphabet[bytes[i] & 63u];
+    std::array<char, size + 2> name;
+    char* at = name.data();
+    for (std::size_t i = 0; i < needed; i += 3) {
+        // Of the last three one is not there: the characters that it would be in are left out.
+        const std::uint32_t last = i + 2 < needed ? bytes[i + 2] : 0;
+        const std::uint32_t bits =
+            std::uint32_t{bytes[i]} << 16 | std::uint32_t{bytes[i + 1]} << 8 | last;
+        for (int shift = 18; shift >= 0; shift -= 6) *at++ = alphabet[bits >> shift & 63u];
+    }
     // What was given out is a secret of its user's alone.
-    std::memset(bytes, 0, size);
-    used_ += size;
+    std::memset(bytes, 0, needed);
+    used_ += needed;
     return {name.data(), size};
 }
 

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstddef>
 #include <set>
 #include <string>
 
@@ -14,13 +16,16 @@ TEST(RandomNames, are_22_characters_of_base64url_and_never_repeat) {
     RandomNames names;
     std::set<std::string> seen;
     std::set<char> letters;
+    std::array<std::set<char>, 22> letters_at;
     for (int i = 0; i < 10'000; ++i) {
         const std::string name = names.draw();
         ASSERT_EQ(name.size(), 22u);
         letters.insert(name.begin(), name.end());
+        for (std::size_t at = 0; at < letters_at.size(); ++at) letters_at[at].insert(name[at]);
         ASSERT_TRUE(seen.insert(name).second) << name;
     }
     EXPECT_EQ(letters.size(), 64u);
+    for (const std::set<char>& each : letters_at) EXPECT_EQ(each.size(), 64u);
     const std::string alphabet(letters.begin(), letters.end());
     EXPECT_EQ(alphabet, "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz");
 }
