@@ -83,7 +83,7 @@ bool Locks::pack(Lock& lock) {
     out.instant(lock.check_at, lock.free_at);
     out.instant(lock.asked_at, Time{});
     out.number(lock.turn);
-    deadlines_.replace(lock, packed_.add(record));
+    deadlines_.replace(lock, packed_.add(record, out));
     erase(lock);
     return true;
 }

@@ -80,12 +80,12 @@ enum RecordBits : std::uint64_t {
 
 }  // namespace
 
-void ByteWriter::number(std::uint64_t value) {
-    for (; value >= 0x80; value >>= 7) bytes_ += static_cast<char>(value | 0x80);
-    bytes_ += static_cast<char>(value);
+void ByteWriter::number(std::uint64_t value) noexcept {
+    for (; value >= 0x80; value >>= 7) *at_++ = static_cast<char>(value | 0x80);
+    *at_++ = static_cast<char>(value);
 }
 
-void ByteWriter::duration(Duration value) {
+void ByteWriter::duration(Duration value) noexcept {
     const std::int64_t ns = value.count();
     if (ns % ns_per_ms == 0) return number(folded(ns / ns_per_ms) << 1);
     // One bit is needed to tell them apart, and an instant may take all of 64.
@@ -93,14 +93,15 @@ void ByteWriter::duration(Duration value) {
     number(folded(ns));
 }
 
-void ByteWriter::text(std::string_view value) {
+void ByteWriter::text(std::string_view value) noexcept {
     if (is_drawn(value)) {
         number(drawn_tag);
-        bytes_.resize(bytes_.size() + drawn_bytes);
-        return pack_drawn(value, bytes_.data() + bytes_.size() - drawn_bytes);
+        pack_drawn(value, at_);
+        at_ += drawn_bytes;
+        return;
     }
     number(value.size() + 1);
-    bytes_ += value;
+    at_ = std::ranges::copy(value, at_).out;
 }
 
 Duration ByteWriter::between(Time since, Time value) noexcept {
@@ -171,8 +172,13 @@ ByteWriter PackedLocks::begin(const LockKey& key, const KeptRecord& record) {
     if (attempt.incarnation == usual_incarnation_) bits |= of_usual_incarnation;
     if (!record.owner.empty()) bits |= has_owner;
 
-    scratch_.clear();
-    ByteWriter out(scratch_);
+    constexpr std::size_t fields_max = 20;  // of this function, each a number or a text
+    const std::size_t texts = key.resource.view().size() + key.id.view().size() +
+                              hold.token.view().size() + hold.request.view().size() +
+                              record.node.view().size() + record.owner.view().size();
+    const std::size_t room = texts + (fields_max + added_max) * ByteWriter::number_max;
+    if (scratch_.size() < room) scratch_.resize(room);
+    ByteWriter out(scratch_.data());
     out.text(key.resource.view());
     out.text(key.id.view());
     out.number(bits);
@@ -227,10 +233,11 @@ ByteReader PackedLocks::read(const PackedLock& lock, LockKey& key, KeptRecord& r
     return in;
 }
 
-PackedLock& PackedLocks::add(const KeptRecord& record) {
-    void* const block = ::operator new(sizeof(PackedLock) + scratch_.size());
+PackedLock& PackedLocks::add(const KeptRecord& record, const ByteWriter& written) {
+    const auto size = static_cast<std::size_t>(written.at() - scratch_.data());
+    void* const block = ::operator new(sizeof(PackedLock) + size);
     auto* const lock = new (block) PackedLock(kind_, Shared<ClientName>(record.client));
-    std::memcpy(static_cast<char*>(block) + sizeof(PackedLock), scratch_.data(), scratch_.size());
+    std::memcpy(static_cast<char*>(block) + sizeof(PackedLock), scratch_.data(), size);
     locks_.insert(lock);
     return *lock;
 }

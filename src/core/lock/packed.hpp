@@ -24,22 +24,28 @@ namespace latchd::core {
 // Packed by one event at most, each of which makes one or two: what is over goes in steps.
 inline constexpr int packed_at_once = 4;
 
-// Appends to bytes that a ByteReader reads in the same order.
+// Writes what a ByteReader reads in the same order, where there is room: number_max for each number
+// and each text, and the text.
 class ByteWriter {
 public:
-    explicit ByteWriter(std::string& bytes) : bytes_(bytes) {}
+    static constexpr std::size_t number_max = 11;
 
-    void number(std::uint64_t value);  // a byte for each 7 bits
-    void duration(Duration value);     // of either sign; shorter where it is whole milliseconds
-    void instant(Time value, Time since) { duration(between(since, value)); }
+    explicit ByteWriter(char* bytes) noexcept : at_(bytes) {}
+
+    void number(std::uint64_t value) noexcept;  // a byte for each 7 bits
+    // Of either sign; shorter where it is whole milliseconds.
+    void duration(Duration value) noexcept;
+    void instant(Time value, Time since) noexcept { duration(between(since, value)); }
     // What is drawn (22 characters of [A-Za-z0-9_-]) takes 18 bytes.
-    void text(std::string_view value);
+    void text(std::string_view value) noexcept;
+
+    [[nodiscard]] char* at() const noexcept { return at_; }
 
     // Instants may be as far from each other as Time::min() and max(): it wraps, as does its sum.
     [[nodiscard]] static Duration between(Time since, Time value) noexcept;
 
 private:
-    std::string& bytes_;
+    char* at_;
 };
 
 class ByteReader {
@@ -88,10 +94,12 @@ public:
     [[nodiscard]] static bool takes(const KeptRecord& record) noexcept {
         return record.holds.size() == 1 && record.holds.front().attempts.size() == 1;
     }
-    // Begins the bytes of a lock: its key and record, which takes() has to allow.
+    // Begins the bytes of a lock: its key and record, which takes() has to allow. The keeper may
+    // add so many numbers.
+    static constexpr std::size_t added_max = 16;
     [[nodiscard]] ByteWriter begin(const LockKey& key, const KeptRecord& record);
-    // Of what was begun last and the keeper appended. Precondition: there is none of this key.
-    PackedLock& add(const KeptRecord& record);
+    // Of what was begun last, up to where `written` is. Precondition: there is none of this key.
+    PackedLock& add(const KeptRecord& record, const ByteWriter& written);
 
     // What begin() wrote; the reader goes on with the rest.
     [[nodiscard]] ByteReader read(const PackedLock& lock, LockKey& key, KeptRecord& record) const;

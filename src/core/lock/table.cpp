@@ -55,8 +55,8 @@ void Table::Impl::pack_some() {
             line_.add(oldest);
             continue;
         }
-        (void)packed_.begin(oldest.key, oldest.record);
-        deadlines_.replace(oldest, packed_.add(oldest.record));
+        const ByteWriter bytes = packed_.begin(oldest.key, oldest.record);
+        deadlines_.replace(oldest, packed_.add(oldest.record, bytes));
         places_.erase(places_.find(oldest.key));
     }
 }

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <limits>
 #include <random>
 
@@ -57,8 +58,7 @@ TEST(Packed, a_record_comes_back_as_it_was) {
     records[5].holds.front().token = Token("exactly 22 characters!");
     records[5].owner = OwnerName(std::string(300, 'x'));
     for (const KeptRecord& record : records) {
-        (void)locks.begin(a_key("1"), record);
-        PackedLock& packed = locks.add(record);
+        PackedLock& packed = locks.add(record, locks.begin(a_key("1"), record));
         EXPECT_EQ(packed.kind, 1);
         EXPECT_EQ(packed.key(), a_key("1"));
         LockKey key;
@@ -79,8 +79,8 @@ TEST(Packed, numbers_and_instants_come_back_as_they_were) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
     for (int round = 0; round < 2'000; ++round) {
-        std::string bytes;
-        ByteWriter out(bytes);
+        std::array<char, 3 * ByteWriter::number_max> bytes{};
+        ByteWriter out(bytes.data());
         const std::uint64_t number = random() >> random() % 64;
         const Time since(Duration(static_cast<std::int64_t>(random())));
         const Time instant =
@@ -90,6 +90,7 @@ TEST(Packed, numbers_and_instants_come_back_as_they_were) {
         out.number(number);
         out.instant(instant, since);
         out.duration(left);
+        ASSERT_LE(out.at(), bytes.data() + bytes.size());
         ByteReader in(bytes.data());
         ASSERT_EQ(in.number(), number);
         ASSERT_EQ(in.instant(since), instant);
@@ -101,8 +102,7 @@ TEST(Packed, a_lock_is_found_by_its_key_among_many) {
     PackedLocks locks(0);
     const KeptRecord record = a_record();
     for (int i = 0; i < 1'000; ++i) {
-        (void)locks.begin(a_key("lock-" + std::to_string(i)), record);
-        (void)locks.add(record);
+        (void)locks.add(record, locks.begin(a_key("lock-" + std::to_string(i)), record));
     }
     EXPECT_EQ(locks.size(), 1'000U);
     for (int i = 0; i < 1'000; i += 2) {
@@ -124,8 +124,8 @@ TEST(Packed, a_usual_lock_takes_few_bytes) {
     record.holds.front().request = RequestId("0123456789abcdefghijkl");
     record.holds.front().attempts.front().number = 500'000;
     record.version = 1;
-    (void)locks.begin(a_key("2026-11-29-00000000"), record);
-    const PackedLock& packed = locks.add(record);
+    const ByteWriter bytes = locks.begin(a_key("2026-11-29-00000000"), record);
+    const PackedLock& packed = locks.add(record, bytes);
     LockKey key;
     KeptRecord same;
     const char* const first = packed.bytes();
