@@ -3,6 +3,7 @@
 
 #include "locks.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace latchd::core {
@@ -83,6 +84,7 @@ bool Locks::pack(Lock& lock) {
     out.instant(lock.check_at, lock.free_at);
     out.instant(lock.asked_at, Time{});
     out.number(lock.turn);
+    out.number(round_);
     deadlines_.replace(lock, packed_.add(record, out));
     erase(lock);
     return true;
@@ -105,6 +107,7 @@ void Locks::read(const PackedLock& packed, LockKey& key, Lock& lock) const {
     lock.check_at = in.instant(lock.free_at);
     lock.asked_at = in.instant(Time{});
     lock.turn = static_cast<std::uint32_t>(in.number());
+    if (in.number() != round_) lock.check_at = std::min(lock.check_at, check_at_);
     lock.warned = (bits & was_warned) != 0;
     lock.roamed = (bits & has_roamed) != 0;
     lock.restore_doubtful = (bits & has_doubtful_restore) != 0;

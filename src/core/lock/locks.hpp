@@ -4,9 +4,9 @@
 
 #include "node_parts.hpp"
 
+#include <cstdint>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 namespace latchd::core {
 
@@ -41,16 +41,11 @@ public:
             look(std::as_const(lock));
         }
     }
-    // The same, to change what is known of it.
-    template <class Change>
-    void change_each(Change change) {
-        for (auto& [key, lock] : unpacked_) change(lock);
-        const std::vector<PackedLock*> all(packed_.begin(), packed_.end());
-        for (PackedLock* const packed : all) {
-            Lock& lock = of(packed->key());
-            change(lock);
-            (void)pack(lock);
-        }
+    // Whoever waits for one that is packed asks the store from then on. Looks at none of them:
+    // there may be a million.
+    void check_packed_at(Time when) noexcept {
+        check_at_ = when;
+        ++round_;
     }
     // Among them all that have requests, tasks, KEEP holds or anything aside.
     [[nodiscard]] std::unordered_map<LockKey, Lock>& unpacked() noexcept { return unpacked_; }
@@ -65,6 +60,8 @@ private:
     std::unordered_map<LockKey, Lock> unpacked_;
     Line<Lock> line_;  // of them, the last unpacked last
     PackedLocks packed_{timer_of_packed};
+    Time check_at_{};          // of what was packed before check_packed_at() was called
+    std::uint64_t round_ = 0;  // how often it was
 };
 
 }  // namespace latchd::core

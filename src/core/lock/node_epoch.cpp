@@ -319,10 +319,11 @@ void Node::Impl::on(StoreOpened&& event) {
     refuse_degraded();
     // What other nodes released in the former epoch may not have been told.
     if (is_new && had_epoch && shared_) messages_since_ = now_;
-    locks_.change_each([&](Lock& lock) {
+    for (auto& [key, lock] : locks_.unpacked()) {
         if (is_new) lock.in_queue = false;  // queues are not carried
         if (!knows_held(lock)) look_now(lock);
-    });
+    }
+    locks_.check_packed_at(now_);
     resume();
 }
 

@@ -238,12 +238,13 @@ void Node::Impl::on(MessagesResumed&&) {
     hears_ = true;
     messages_since_ = now_;
     std::vector<Lock*> locks;
-    locks_.change_each([&](Lock& lock) {
+    for (auto& [key, lock] : locks_.unpacked()) {
         if (Aside* const aside = lock.any_aside()) aside->busy_until = {};
-        if (!lock.record && lock.requests.empty()) return;
+        if (!lock.record && lock.requests.empty()) continue;
         lock.check_at = now_;  // for who comes to wait later, too
         if (!lock.requests.empty()) locks.push_back(&lock);
-    });
+    }
+    locks_.check_packed_at(now_);
     for (Lock* const lock : locks) settle(*lock);
 }
 
