@@ -5,6 +5,8 @@
 
 #include <latchd/config/settings.hpp>
 
+#include <algorithm>
+
 namespace latchd::app {
 namespace {
 
@@ -247,6 +249,7 @@ core::authority::FleetOptions fleet_options(const config::Options& options) {
                              .kind = tier(store.kind),
                              .patience = store.patience,
                              .is_arbiter = arbiter == i});
+        out.check_every = std::max<Duration>(out.check_every, store.check.inter);
     }
     out.outlives = config::arbiter_outlives(options);
     out.basis.ttl_max = options.locks.ttl_max;

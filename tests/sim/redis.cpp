@@ -111,7 +111,7 @@ std::vector<core::GrantRecord> RedisServer::locks() {
 // ---- commands --------------------------------------------------------------------------------
 
 Said RedisServer::on(const Connection&, Hello&) {
-    Known known{identity(), marker_};
+    Known known{identity(), marker_, marker_used_};
     if (known.marker && vault_) known.marker->counter = vault_->counter();
     return known;
 }
@@ -130,6 +130,7 @@ std::optional<Said> RedisServer::refusal(const Guard& guard, bool may_grant) con
 Said RedisServer::on(const Connection&, Probe& call) {
     if (call.guard) {
         if (auto refused = refusal(*call.guard, false)) return *refused;
+        marker_used_ = shown();
     }
     return Probed{shown(), vault_ ? vault_->counter() : 0};
 }

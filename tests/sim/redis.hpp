@@ -64,6 +64,7 @@ private:
     authority::Role role_ = authority::Role::master;
     std::string replid2_;
     std::optional<authority::Marker> marker_;
+    std::optional<authority::StoreMs> marker_used_;
     std::optional<Vault> vault_;
     std::map<NodeName, std::pair<Time, authority::Nonce>> notes_;  // until when
     Copy snapshot_;

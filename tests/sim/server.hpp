@@ -58,6 +58,7 @@ using Call = std::variant<Hello,
 struct Known {
     authority::Identity identity;
     std::optional<authority::Marker> marker;
+    std::optional<authority::StoreMs> marker_used{};
 };
 struct Stale {};
 struct ClockOff {};

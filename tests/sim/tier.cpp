@@ -114,7 +114,8 @@ void Tier::answered(Pending& pending, Said&& said) {
     switch (pending.kind) {
         case Kind::hello: {
             auto& known = std::get<Known>(said);
-            tell(authority::TierIdentified{index_, std::move(known.identity), known.marker});
+            tell(authority::TierIdentified{
+                index_, std::move(known.identity), known.marker, false, known.marker_used});
             if (!std::exchange(is_identified_, true)) send_probe();
             return;
         }

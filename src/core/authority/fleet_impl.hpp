@@ -14,7 +14,7 @@
 
 namespace latchd::core::authority {
 
-class Fleet::Impl {
+class Fleet::Impl : private FleetParts {
 public:
     Impl(FleetOptions options, Known known, NameSource& names);
 
@@ -25,15 +25,7 @@ public:
     [[nodiscard]] FleetStatus::OfBasis status_of_basis(Time now) const;
 
 private:
-    using Purpose = FleetParts::Purpose;
-    using Asked = FleetParts::Asked;
-    using Settling = FleetParts::Settling;
-    using Opening = FleetParts::Opening;
-    using Open = FleetParts::Open;
-    using Wish = FleetParts::Wish;
-    using Begin = FleetParts::Begin;
-    using Gathered = FleetParts::Gathered;
-    using OfBasis = FleetParts::OfBasis;
+    using OthersUse = TierView::OthersUse;
 
     // fleet.cpp
     void on(ArbiterAnswered&& event);
@@ -86,6 +78,9 @@ private:
     [[nodiscard]] bool is_other(TierIndex tier, const Placement& placement) const;
     [[nodiscard]] bool is_marked(TierIndex tier, const Placement& placement) const;
     [[nodiscard]] bool is_foreign(TierIndex tier) const;
+    void note_use(TierView& view, const TierIdentified& event) const;
+    [[nodiscard]] OthersUse use_of(TierIndex tier) const;
+    [[nodiscard]] std::string others_text(TierIndex tier, OthersUse use) const;
     [[nodiscard]] bool is_usable(TierIndex tier) const;
     [[nodiscard]] TierSight sight_of(TierIndex tier) const;
 

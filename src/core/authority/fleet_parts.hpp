@@ -17,9 +17,14 @@ namespace latchd::core::authority {
 
 // What this node sees of one tier.
 struct TierView {
+    // Whether nodes that ask another arbiter keep their locks there.
+    enum class OthersUse : std::uint8_t { none, unsure, seen };
     bool is_connected = false;  // identified on the connection that is there
     Identity identity;
     std::optional<Marker> marker;
+    Time marker_since{};  // this opening's marker was seen first
+    std::optional<StoreMs> marker_used;
+    std::optional<Time> used_at;  // when marker_used was seen to have moved
     TierSight::State state = TierSight::State::unknown;
     std::uint32_t good = 0;  // probes in a row
     std::uint32_t bad = 0;

@@ -109,7 +109,11 @@ std::string Fleet::Impl::why_not_served(TierIndex tier) const {
         return store + ": " + view.reason + way_out(tier);
     }
     if (wish_) return wish_->reason;
-    if (!is_marked(tier, open_->placement)) return store + ": its marker is looked at again";
+    if (!is_marked(tier, open_->placement)) {
+        const OthersUse use = use_of(tier);
+        return use == OthersUse::none ? store + ": its marker is looked at again"
+                                      : others_text(tier, use);
+    }
     return {};
 }
 

@@ -51,6 +51,45 @@ bool Fleet::Impl::is_foreign(TierIndex tier) const {
     return !ours.empty() && marker->uuid != ours;
 }
 
+// A marker of an opening of which this node's arbiter shows nothing is left from before that lost
+// its record; or nodes that ask another arbiter keep their locks there. The two would begin epochs
+// over each other without end, each without the other's grants.
+Fleet::Impl::OthersUse Fleet::Impl::use_of(TierIndex tier) const {
+    const TierView& view = tiers_[tier];
+    if (!view.marker || !has_marker(tier)) return OthersUse::none;
+    const bool is_followed = open_ && open_->placement.since_epoch == view.marker->epoch &&
+                             open_->placement.nonce == view.marker->nonce;
+    if (is_followed || (view_.record && view.marker->epoch <= view_.record->epoch)) {
+        return OthersUse::none;
+    }
+    const Duration watched = 3 * options_.check_every;
+    if (view.used_at && now() - *view.used_at < 2 * watched) return OthersUse::seen;
+    return now() - view.marker_since < watched ? OthersUse::unsure : OthersUse::none;
+}
+
+std::string Fleet::Impl::others_text(TierIndex tier, OthersUse use) const {
+    const std::string& store = options_.tiers[tier].store;
+    const std::string epoch = std::to_string(tiers_[tier].marker->epoch);
+    if (use == OthersUse::unsure) {
+        return store + " has the marker of epoch " + epoch +
+               ", which the arbiter doesn't know: it is watched whether somebody uses it";
+    }
+    return store + " keeps the locks of nodes that ask another arbiter (their epoch is " + epoch +
+           "): all nodes of a cluster need the same authority.arbiter";
+}
+
+void Fleet::Impl::note_use(TierView& view, const TierIdentified& event) const {
+    const bool is_same = view.marker && event.marker && view.marker->epoch == event.marker->epoch &&
+                         view.marker->nonce == event.marker->nonce;
+    if (!is_same) {
+        view.marker_since = now();
+        view.used_at.reset();
+    } else if (event.marker_used != view.marker_used) {
+        view.used_at = now();
+    }
+    view.marker_used = event.marker_used;
+}
+
 // Could be opened by this node.
 bool Fleet::Impl::is_usable(TierIndex tier) const {
     const TierView& view = tiers_[tier];
@@ -58,7 +97,8 @@ bool Fleet::Impl::is_usable(TierIndex tier) const {
     const bool is_split = options_.tiers[tier].is_arbiter && has_marker(tier) &&
                           view.identity.run_id != view_.arbiter.run_id;
     return view.is_connected && view.identity.role == Role::master &&
-           view.state == TierSight::State::healthy && !is_foreign(tier) && !is_split;
+           view.state == TierSight::State::healthy && !is_foreign(tier) && !is_split &&
+           use_of(tier) != OthersUse::seen;
 }
 
 TierSight Fleet::Impl::sight_of(TierIndex tier) const {
@@ -95,6 +135,7 @@ void Fleet::Impl::on(TierIdentified&& event) {
         view.clock.rebase();
     }
     view.identity = std::move(event.identity);
+    note_use(view, event);
     view.marker = std::move(event.marker);
     view.evicts = event.evicts;
     if (!view.is_connected) {
@@ -127,6 +168,10 @@ void Fleet::Impl::check_marker(TierIndex tier) {
     if (++view.mismatches < mismatches_max) {
         act(TierLook{tier});
         return;
+    }
+    if (const OthersUse use = use_of(tier); use != OthersUse::none) {
+        stop(others_text(tier, use), false);
+        return withdraw(others_text(tier, use));
     }
     witness(options_.tiers[tier].store +
             (view.marker ? " has the marker of another opening" : " lost its marker"));

@@ -296,6 +296,16 @@ bool Fleet::Impl::begin(Begin&& wish) {
 // Rule 7: no record. Who knows the cluster can't be sure that all rows are there.
 void Fleet::Impl::begin_first() {
     if (is_busy() || own_row() == nullptr) return;
+    for (TierIndex tier = 0; tier < tiers_.size(); ++tier) {
+        const TierView& view = tiers_[tier];
+        const bool is_unseen = has_marker(tier) && !view.is_connected && !view.is_locked_out &&
+                               view.state == TierSight::State::unknown;
+        if (is_unseen) {
+            return stop(options_.tiers[tier].store + ": connecting, before the first epoch", false);
+        }
+        const OthersUse use = use_of(tier);
+        if (use != OthersUse::none) return stop(others_text(tier, use), false);
+    }
     const auto target = best_but(std::nullopt);
     if (!target) {
         stop("no store can be opened: " + (tiers_.empty() ? std::string() : tiers_.front().reason),

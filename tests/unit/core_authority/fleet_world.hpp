@@ -34,6 +34,8 @@ struct FakeTier {
     bool refuses_to_open = false;
     bool refuses_to_be_read = false;
     std::optional<Marker> marker{};
+    std::optional<StoreMs> marker_used{};
+    bool is_used_by_others = false;  // nodes that ask another arbiter check it
     Claims loaded{};
     Duration clock_ahead{};
     std::map<std::string, std::pair<Time, Nonce>> notes{};  // until when, of which opening
@@ -49,7 +51,9 @@ struct FakeNode {
     bool is_paused = false;
     std::set<std::string> cut;     // stores, or "arbiter"
     std::string other_cache = {};  // its configuration names another server: that one's run id
-    std::map<std::size_t, Time> probe_at;
+    std::vector<std::size_t> has;  // of the world's tiers, by this node's TierIndex
+    ArbiterTable* asks = nullptr;  // its arbiter, where that is another one than the world's
+    std::map<std::size_t, Time> probe_at;  // of the world's tiers, as `connected`
     std::set<std::size_t> connected;
     Claims claims;                     // what its lock core would hand over
     std::vector<ResourceName> used{};  // as its lock core says
@@ -57,6 +61,7 @@ struct FakeNode {
     bool holds_registry = false;            // its answers stay under way …
     std::optional<ArbiterAnswered> held{};  // … of which this is the first
 
+    std::optional<TierIndex> serves{};
     // What its lock core was told.
     bool is_open = false;
     StoreOpened opened;
@@ -81,11 +86,15 @@ public:
     explicit FleetWorld(bool has_local = false) : has_local_(has_local) {
         tiers_.push_back({"cache", "redis", {"redis-1", Role::master, "r", ""}});
         tiers_.push_back({"sql", "mysql", {"sql-1", Role::master, "", ""}});
+        tiers_.push_back({"spare", "redis", {"redis-9", Role::master, "s", ""}});
         arbiter.identity = tiers_[1].identity;
     }
 
-    FakeNode& add(const std::string& name, std::function<void(FleetOptions&)> change = {}) {
+    FakeNode& add(const std::string& name,
+                  std::function<void(FleetOptions&)> change = {},
+                  ArbiterTable* asks = nullptr) {
         auto node = std::make_unique<FakeNode>();
+        node->asks = asks;
         node->name = name;
         node->names = std::make_unique<CountedNames>(static_cast<char>('a' + nodes_.size()));
         FleetOptions options;
@@ -97,6 +106,9 @@ public:
         options.has_local = has_local_;
         options.outlives = true;
         if (change) change(options);
+        for (const FleetOptions::Tier& tier : options.tiers) {
+            node->has.push_back(tier_named(tier.store));
+        }
         node->fleet = std::make_unique<Fleet>(options, known, *node->names);
         nodes_.push_back(std::move(node));
         FakeNode& added = *nodes_.back();
@@ -108,6 +120,7 @@ public:
 
     FakeTier& cache() { return tiers_[0]; }
     FakeTier& sql() { return tiers_[1]; }
+    FakeTier& spare() { return tiers_[2]; }  // in nobody's configuration unless it is put there
     FakeNode& node(std::size_t index) { return *nodes_[index]; }
     FakeNode& loader() { return *loading_.front().node; }
 
@@ -185,7 +198,7 @@ private:
         end_loads();
         for (const auto& node : nodes_) {
             if (!node->is_alive || node->is_paused) continue;
-            for (std::size_t tier = 0; tier < tiers_.size(); ++tier) probe(*node, tier);
+            for (TierIndex tier = 0; tier < node->has.size(); ++tier) probe(*node, tier);
             deliver(*node);
             const auto due = node->fleet->next_deadline();
             if (due && *due <= now_) {
@@ -195,7 +208,18 @@ private:
         }
     }
 
-    void probe(FakeNode& node, std::size_t index) {
+    [[nodiscard]] std::size_t tier_named(const std::string& name) const {
+        for (std::size_t i = 0; i < tiers_.size(); ++i) {
+            if (tiers_[i].name == name) return i;
+        }
+        return 0;  // the same server under another name
+    }
+    [[nodiscard]] FakeTier& tier_of(const FakeNode& node, TierIndex tier) {
+        return tiers_[node.has[tier]];
+    }
+
+    void probe(FakeNode& node, TierIndex own) {
+        const std::size_t index = node.has[own];
         Time& at = node.probe_at[index];
         if (now_ < at) return;
         FakeTier& tier = tiers_[index];
@@ -204,13 +228,16 @@ private:
             node.connected.erase(index);
             const auto evidence = node.cut.contains(tier.name) ? TierFailed::Evidence::failed
                                                                : TierFailed::Evidence::refused;
-            node.inbox.push_back(TierFailed{index, evidence, false, "no connection"});
+            node.inbox.push_back(TierFailed{own, evidence, false, "no connection"});
             return;
         }
         at = now_ + milliseconds(node.connected.contains(index) ? 1000 : 250);
         node.connected.insert(index);
-        node.inbox.push_back(identified(node, index));
-        node.inbox.push_back(TierProbed{index, now_, now_, clock(tier.clock_ahead)});
+        const bool is_served = node.is_open && tier.marker && node.serves == own &&
+                               tier.marker->epoch == node.opened.epoch;
+        if (is_served || tier.is_used_by_others) tier.marker_used = clock(tier.clock_ahead);
+        node.inbox.push_back(identified(node, own));
+        node.inbox.push_back(TierProbed{own, now_, now_, clock(tier.clock_ahead)});
     }
 
     void deliver(FakeNode& node) {
@@ -236,36 +263,40 @@ private:
             node.inbox.push_back(ArbiterFailed{action.id, true, "no connection"});
             return;
         }
-        if (!action.process.empty() && action.process != arbiter.identity.run_id) {
+        ArbiterTable& asked = node.asks != nullptr ? *node.asks : arbiter;
+        if (!action.process.empty() && action.process != asked.identity.run_id) {
             node.inbox.push_back(ArbiterFailed{action.id, false, "another process"});
             return;
         }
         if (const auto* const note = std::get_if<NoteUses>(&action.call))
             named += note->used.size();
         ArbiterAnswered answer{
-            action.id, now_, now_, arbiter.apply(clock(arbiter_ahead), action.call)};
+            action.id, now_, now_, asked.apply(clock(arbiter_ahead), action.call)};
         if (node.holds_registry && std::holds_alternative<ReadRegistry>(action.call)) {
             node.held = std::move(answer);
             return;
         }
         node.inbox.push_back(std::move(answer));
     }
-    [[nodiscard]] bool reaches(const FakeNode& node, std::size_t tier) const {
-        return tiers_[tier].is_up && !node.cut.contains(tiers_[tier].name);
+    [[nodiscard]] bool reaches(const FakeNode& node, TierIndex tier) const {
+        const FakeTier& there = tiers_[node.has[tier]];
+        return there.is_up && !node.cut.contains(there.name);
     }
     void act(FakeNode& node, TierLook& action) {
         if (!reaches(node, action.tier)) return;
         node.inbox.push_back(identified(node, action.tier));
     }
-    [[nodiscard]] TierIdentified identified(const FakeNode& node, std::size_t index) const {
-        TierIdentified event{index, tiers_[index].identity, tiers_[index].marker};
-        if (index != 0 || node.other_cache.empty()) return event;
+    [[nodiscard]] TierIdentified identified(const FakeNode& node, TierIndex tier) const {
+        const FakeTier& there = tiers_[node.has[tier]];
+        TierIdentified event{tier, there.identity, there.marker};
+        event.marker_used = there.marker_used;
+        if (there.name != "cache" || node.other_cache.empty()) return event;
         event.identity.run_id = node.other_cache;
         event.marker.reset();
         return event;
     }
     void act(FakeNode& node, TierInitialise& action) {
-        FakeTier& tier = tiers_[action.tier];
+        FakeTier& tier = tier_of(node, action.tier);
         const bool is_same = tier.kind == "mysql" ||
                              (tier.marker.has_value() == action.expected.has_value() &&
                               (!tier.marker || (tier.marker->epoch == action.expected->epoch &&
@@ -290,7 +321,7 @@ private:
                 left.push_back(std::move(load));
                 continue;
             }
-            FakeTier& tier = tiers_[load.wish.tier];
+            FakeTier& tier = tier_of(*load.node, load.wish.tier);
             const bool is_ours = tier.kind == "mysql" || tier.marker->nonce == load.wish.nonce;
             const bool done = reaches(*load.node, load.wish.tier) && is_ours;
             if (done) tier.loaded = load.wish.claims;
@@ -300,7 +331,7 @@ private:
         loading_ = std::move(left);
     }
     void act(FakeNode& node, TierCloseAndRead& action) {
-        FakeTier& tier = tiers_[action.tier];
+        FakeTier& tier = tier_of(node, action.tier);
         const bool can_read = reaches(node, action.tier) && !tier.refuses_to_be_read;
         TierRead read{action.tier, action.id, can_read, {}};
         if (read.done) {
@@ -314,12 +345,13 @@ private:
         node.inbox.push_back(std::move(read));
     }
     void act(FakeNode& node, TierServe& action) {
+        node.serves = action.tier;
         if (reaches(node, action.tier)) {
             node.inbox.push_back(TierReady{action.tier, milliseconds(50), true});
         }
     }
     void act(FakeNode& node, TierNote& action) {
-        FakeTier& tier = tiers_[action.tier];
+        FakeTier& tier = tier_of(node, action.tier);
         if (!reaches(node, action.tier) || tier.kind == "mysql") return;
         tier.notes[node.name] = {now_ + action.fresh, action.nonce};
         TierNoted noted{action.tier, now_, {}};
@@ -331,7 +363,7 @@ private:
         }
         node.inbox.push_back(std::move(noted));
     }
-    void act(FakeNode&, TierWithdraw&) {}
+    void act(FakeNode& node, TierWithdraw&) { node.serves.reset(); }
     void act(FakeNode&, LocalServe&) {}
     void act(FakeNode&, LocalWithdraw&) {}
     void act(FakeNode& node, ToNode& action) {

@@ -87,6 +87,7 @@ struct FleetOptions {
     Duration note_fresh = std::chrono::seconds(12);  // a note counts for so long
     // A registered resource that nobody used for so long is retired; zero: never.
     Duration retire_after = std::chrono::hours(7 * 24);
+    Duration check_every = std::chrono::seconds(1);  // of a store, by who serves from it
     std::uint32_t rise = 5;
     std::uint32_t fall = 3;
     double drift = 0.001;  // of clocks' rates, at most

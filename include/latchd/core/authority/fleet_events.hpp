@@ -53,6 +53,8 @@ struct TierIdentified {
     Identity identity;
     std::optional<Marker> marker;  // MySQL: none, the placement's row is the marker
     bool evicts = false;           // it may drop locks: no tier for strict resources
+    // When a node that serves by the marker checked the store last, by the store's clock.
+    std::optional<StoreMs> marker_used{};
 };
 // A write probe. `shown`: the store's clock, somewhere between the two.
 struct TierProbed {

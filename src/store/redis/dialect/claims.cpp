@@ -19,7 +19,7 @@ using core::authority::Nonce;
 using Type = resp::Value::Type;
 
 constexpr std::string_view page_size = "1000";
-constexpr std::size_t marker_items = 5;
+constexpr std::size_t marker_items = 5;  // and, where it was asked for, the time
 constexpr std::size_t lock_arguments = 6;
 
 std::optional<std::uint32_t> count_in(const resp::Value& value) {
@@ -28,24 +28,28 @@ std::optional<std::uint32_t> count_in(const resp::Value& value) {
     return static_cast<std::uint32_t>(*number);
 }
 
-// uuid, epoch, nonce, run_id, counter
-std::optional<MarkerView> view_of(const resp::Value& value) {
-    if (!value.is(Type::array) || value.elements.size() != marker_items) return std::nullopt;
-    std::size_t present = 0;
-    for (const resp::Value& item : value.elements) present += item.is(Type::bulk) ? 1 : 0;
-    if (present == 0) return MarkerView{};
+// uuid, epoch, nonce, run_id, counter; time, where it was asked for
+std::optional<MarkerView> view_of(const resp::Value& value, bool has_time) {
+    const std::size_t expected = marker_items + (has_time ? 1 : 0);
+    if (!value.is(Type::array) || value.elements.size() != expected) return std::nullopt;
     const auto& items = value.elements;
+    std::size_t present = 0;
+    for (std::size_t i = 0; i < marker_items; ++i) present += items[i].is(Type::bulk) ? 1 : 0;
+    if (present == 0) return MarkerView{};
     const std::optional<std::uint32_t> epoch = count_in(items[1]);
     const std::optional<std::uint32_t> counter = count_in(items[4]);
     if (present != marker_items || !epoch || *epoch == 0 || !counter) {
         return MarkerView{std::nullopt, true};
     }
-    return MarkerView{Marker{ClusterUuid(items[0].string),
-                             *epoch,
-                             Nonce(items[2].string),
-                             items[3].string,
-                             *counter},
-                      false};
+    MarkerView view{Marker{ClusterUuid(items[0].string),
+                           *epoch,
+                           Nonce(items[2].string),
+                           items[3].string,
+                           *counter},
+                    false};
+    const auto used = has_time ? number_in(items[marker_items]) : std::nullopt;
+    if (used && *used > 0) view.used = StoreMs{*used};
+    return view;
 }
 
 // What claims_load.lua and claims_read.lua have in common.
@@ -81,8 +85,8 @@ void append_lock(resp::CommandWriter& call,
 }  // namespace
 
 void append_marker_read(std::string& out, const Keys& keys) {
-    resp::append_command(out,
-                         {"HMGET", keys.marker(), "uuid", "epoch", "nonce", "run_id", "counter"});
+    resp::append_command(
+        out, {"HMGET", keys.marker(), "uuid", "epoch", "nonce", "run_id", "counter", "time"});
 }
 
 std::variant<MarkerView, Refusal> read_marker(const resp::Value& value) {
@@ -91,7 +95,7 @@ std::variant<MarkerView, Refusal> read_marker(const resp::Value& value) {
         if (refusal.cause == Cause::foreign) return MarkerView{std::nullopt, true};
         return refusal;
     }
-    std::optional<MarkerView> view = view_of(value);
+    std::optional<MarkerView> view = view_of(value, true);
     if (!view) return unreadable("HMGET");
     return std::move(*view);
 }
@@ -119,7 +123,7 @@ std::variant<MarkerWasSet, Refusal> read_marker_set(const resp::Value& value) {
         !value.elements[0].is(Type::integer) || !value.elements[1].is(Type::integer)) {
         return unreadable("marker_set");
     }
-    std::optional<MarkerView> now = view_of(value.elements[2]);
+    std::optional<MarkerView> now = view_of(value.elements[2], false);
     if (!now) return unreadable("marker_set");
     return MarkerWasSet{
         value.elements[0].integer == 1, value.elements[1].integer == 1, std::move(*now)};

@@ -27,6 +27,8 @@ namespace latchd::store::redis {
 struct MarkerView {
     std::optional<core::authority::Marker> marker;
     bool is_damaged = false;
+    // The last check by a node that serves by it, by the server's clock; append_marker_read() asks.
+    std::optional<core::authority::StoreMs> used{};
 };
 void append_marker_read(std::string& out, const Keys& keys);
 [[nodiscard]] std::variant<MarkerView, Refusal> read_marker(const resp::Value& value);

@@ -123,7 +123,8 @@ void RedisTier::marker_shown(bool is_own_look, const resp::Value& value) {
     tell(authority::TierIdentified{index_,
                                    driver_.server().identity,
                                    std::move(view.marker),
-                                   !policy.empty() && policy != "noeviction"});
+                                   !policy.empty() && policy != "noeviction",
+                                   view.used});
 }
 
 // ---- health ----------------------------------------------------------------------------------

@@ -28,9 +28,11 @@ constexpr std::string_view record_text =
 
 TEST(RedisClaimsReplies, show_a_marker_whole_absent_or_damaged) {
     const auto view = [](const Value& value) { return std::get<MarkerView>(read_marker(value)); };
-    const Value whole = list({bulk("u"), bulk("178000"), bulk("x"), bulk("run"), bulk("5")});
+    const Value whole =
+        list({bulk("u"), bulk("178000"), bulk("x"), bulk("run"), bulk("5"), bulk("1790000000123")});
     EXPECT_EQ(view(whole).marker, ended);
-    const MarkerView absent = view(list({none(), none(), none(), none(), none()}));
+    EXPECT_EQ(view(whole).used, core::authority::StoreMs{1'790'000'000'123});
+    const MarkerView absent = view(list({none(), none(), none(), none(), none(), none()}));
     EXPECT_FALSE(absent.marker);
     EXPECT_FALSE(absent.is_damaged);
     for (const auto& [epoch, counter] : {std::pair{"many", "5"},
@@ -41,11 +43,16 @@ TEST(RedisClaimsReplies, show_a_marker_whole_absent_or_damaged) {
                                          {"", "5"},
                                          {"1.5", "5"}}) {
         const MarkerView damaged =
-            view(list({bulk("u"), bulk(epoch), bulk("x"), bulk("run"), bulk(counter)}));
+            view(list({bulk("u"), bulk(epoch), bulk("x"), bulk("run"), bulk(counter), none()}));
         EXPECT_FALSE(damaged.marker) << epoch << " " << counter;
         EXPECT_TRUE(damaged.is_damaged) << epoch << " " << counter;
     }
-    EXPECT_TRUE(view(list({none(), bulk("1"), bulk("x"), bulk("run"), bulk("5")})).is_damaged);
+    const Value untimed =
+        list({bulk("u"), bulk("178000"), bulk("x"), bulk("run"), bulk("5"), none()});
+    EXPECT_EQ(view(untimed).marker, ended);
+    EXPECT_FALSE(view(untimed).used);
+    EXPECT_TRUE(
+        view(list({none(), bulk("1"), bulk("x"), bulk("run"), bulk("5"), none()})).is_damaged);
     EXPECT_TRUE(view(error("WRONGTYPE Operation against a key")).is_damaged);
     EXPECT_EQ(std::get<Refusal>(read_marker(error("LOADING x"))).cause, Cause::loading);
 }
