@@ -240,11 +240,12 @@ core::authority::FleetOptions fleet_options(const config::Options& options) {
     out.name = NodeName(options.node);
     for (std::size_t i = 0; i < options.stores.size(); ++i) {
         const config::Store& store = options.stores[i];
-        out.basis.stores.push_back(store.name);
         if (store.kind == config::StoreKind::local) {
             out.has_local = true;
+            out.local_store = store.name;
             continue;
         }
+        out.basis.stores.push_back(store.name);
         out.tiers.push_back({.store = store.name,
                              .kind = tier(store.kind),
                              .patience = store.patience,

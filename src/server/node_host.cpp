@@ -131,10 +131,10 @@ NodeHost::Word NodeHost::word_of_fleet(const store::FleetDesk& desk) const {
                 "the arbiter is not reached, strict resources are not granted: " +
                     status.arbiter_error};
     }
-    const std::vector<store::Health> stores = desk.stores();
-    if (!stores.empty() && stores.front().name != placement.store) {
+    const std::vector<std::string>& order = status.basis.order;
+    if (!order.empty() && order.front() != placement.store) {
         return {"degraded",
-                "locks are in " + placement.store + ", not in " + stores.front().name + ": " +
+                "locks are in " + placement.store + ", not in " + order.front() + ": " +
                     placement.reason};
     }
     return {"ok", "-"};

@@ -253,7 +253,7 @@ std::optional<Time> Fleet::Impl::next_deadline() const noexcept {
     if (now() < lease_end_) by(lease_end_);
     if (command_) by(std::max(command_due_, now()));
     if (agreed_.wish) by(std::max(agreed_.wish_due, now()));
-    if (may_note_uses()) by(std::max(collect_at_, now()));
+    if (may_note_uses()) by(std::max(uses_.collect_at, now()));
     if (leaves_notes()) by(std::max(next_note_, now()));
     if (open_ && now() < open_->strict_from) by(open_->strict_from);
     if (open_ && open_->accounted_at && now() < *open_->accounted_at) by(*open_->accounted_at);
@@ -286,6 +286,7 @@ NodeRow Fleet::Impl::make_row() {
     row.strict_left = strict_left_;
     row.clock_unsure = settling_ ? settling_->is_unsure : doubt_.is_unsure(now());
     row.clock_vouched = settling_ ? settling_->is_vouched : doubt_.is_vouched(now());
+    row.protocol = protocol_listed;
     row.config_hash = options_.config_hash;
     row.started_ms = options_.started_ms;
     row.version = options_.version;

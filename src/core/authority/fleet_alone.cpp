@@ -30,6 +30,7 @@ void Fleet::Impl::consider_kept() {
            "the arbiter is away: this node goes by the record that it kept, epoch " +
                std::to_string(epoch) + " in store " + placement.store);
     view_.record = *kept;
+    preferred_ = preferred_kind();
     Open next;
     next.placement = placement;
     next.seen_at = now();

@@ -12,15 +12,6 @@
 // what a node that was cut off meanwhile may have granted by the old is over.
 namespace latchd::core::authority {
 
-namespace {
-
-std::string leases_text(const Basis& basis) {
-    return "ttl_max " + std::to_string(to_ms(basis.ttl_max)) + " ms, delay_max " +
-           std::to_string(to_ms(basis.delay_max)) + " ms";
-}
-
-}  // namespace
-
 const Basis& Fleet::Impl::basis() const noexcept {
     if (view_.record) return view_.record->basis;
     return agreed_.last ? *agreed_.last : options_.basis;
@@ -113,6 +104,12 @@ void Fleet::Impl::consider_basis_wish() {
     const Basis before = change.next;
     if (agreed_.wish->ttl_max) change.next.ttl_max = *agreed_.wish->ttl_max;
     if (agreed_.wish->delay_max) change.next.delay_max = *agreed_.wish->delay_max;
+    if (agreed_.wish->stores) {
+        change.next.stores = *agreed_.wish->stores;
+        if (std::string why = why_not_listed(before, change.next); !why.empty()) {
+            return basis_answered(false, "ERR STORES: " + why);
+        }
+    }
     if (change.next == before) return basis_answered(true, "OK");
     change.from = change.next == change.now ? record.epoch : record.epoch + 1;
     const LeaseLimits limits = this->limits();
@@ -191,43 +188,58 @@ void Fleet::Impl::consider_promised() {
 
 bool Fleet::Impl::vote_basis() {
     const Epoch epoch = open_->placement.since_epoch;
-    const auto current = index_of(open_->placement.store);
-    if (!current || !is_usable(*current)) return false;
     const auto& change = view_.basis_change;
-    if (change && change->from > epoch) {
-        return begin({.tier = *current,
-                      .reason = "operator: " + leases_text(change->next) + ", instead of " +
-                                leases_text(change->now)});
+    const bool is_change = change && change->from > epoch;
+    auto target = index_of(open_->placement.store);
+    const auto has_it = [this](const NodeRow* row) {
+        return std::ranges::find(row->sights, open_->placement.store, &TierSight::store) !=
+               row->sights.end();
+    };
+    // Nobody has it any more: it may have been taken out of the list.
+    if (!target && is_change && std::ranges::none_of(known_nodes(), has_it)) {
+        target = best_of(order_of(change->next.stores), std::nullopt);
+    }
+    if (!target || !is_usable(*target)) return false;
+    if (is_change) {
+        return begin({.tier = *target,
+                      .reason = "operator: " + text_of(change->next, change->now) +
+                                ", instead of " + text_of(change->now, change->next)});
     }
     const auto changed = std::ranges::find_if(resources_, [epoch](const auto& resource) {
         return resource.second.pending && resource.second.pending->from > epoch;
     });
     if (changed == resources_.end()) return false;
-    return begin({.tier = *current,
+    return begin({.tier = *target,
                   .reason = "SAFETY or DEGRADE of resource " + changed->first.str() + " changes"});
 }
 
 // The record counts, whatever the configuration of this node proposes.
 void Fleet::Impl::follow_basis() {
-    const Basis& agreed = view_.record->basis;
+    const Basis agreed = without_local(view_.record->basis);
     if (agreed == agreed_.told) return;
     agreed_.told = agreed;
     if (agreed == options_.basis) return;
-    const auto text = [](const Basis& each) {
-        std::string stores;
-        for (const std::string& store : each.stores) stores += (stores.empty() ? "" : ", ") + store;
-        return leases_text(each) + ", stores " + stores;
-    };
     notice(Notice::Level::warning,
            "authority.basis_differs",
-           "the configuration of this node says " + text(options_.basis) + ", the fleet's record " +
-               text(agreed) + "; the record counts");
+           "the configuration of this node says " + text_of(options_.basis, agreed) +
+               ", the fleet's record " + text_of(agreed, options_.basis) + "; the record counts");
+    for (const std::string& store : missing_stores()) {
+        notice(Notice::Level::warning,
+               "authority.store_missing",
+               "the configuration of this node does not name store " + store +
+                   ", which the fleet's list has: while the locks are there this node can't serve");
+    }
 }
 
 FleetStatus::OfBasis Fleet::Impl::status_of_basis(Time at) const {
     FleetStatus::OfBasis status;
     status.limits = permit_told_ && permit_told_->limits ? *permit_told_->limits : limits();
     status.configured = options_.basis;
+    status.agreed = view_.record ? without_local(view_.record->basis) : options_.basis;
+    for (const TierIndex tier : order_of(basis().stores))
+        status.order.push_back(options_.tiers[tier].store);
+    status.missing = missing_stores();
+    status.unlisted = unlisted_stores();
     const auto& change = view_.basis_change;
     if (!change || is_basis_promised()) return status;
     status.pending = change;

@@ -25,8 +25,6 @@ public:
     [[nodiscard]] FleetStatus::OfBasis status_of_basis(Time now) const;
 
 private:
-    using OthersUse = TierView::OthersUse;
-
     // fleet.cpp
     void on(ArbiterAnswered&& event);
     void on(ArbiterFailed&& event);
@@ -89,7 +87,6 @@ private:
     bool begin(Begin&& wish);  // whether it was proposed
     void begin_first();
     [[nodiscard]] std::vector<const NodeRow*> known_nodes() const;
-    [[nodiscard]] std::optional<TierIndex> best_but(std::optional<TierIndex> current) const;
     [[nodiscard]] Duration hold_down(const Placement& placement, bool is_failure) const;
     bool vote_failure(const std::vector<const NodeRow*>& known);
     bool vote_return(const std::vector<const NodeRow*>& known);
@@ -149,6 +146,19 @@ private:
     void consider_basis_wish();
     void basis_answered(bool done, std::string text);
     void basis_written(bool done);
+
+    // fleet_stores.cpp: where the fleet goes
+    [[nodiscard]] bool goes_by(const std::vector<std::string>& stores) const;
+    [[nodiscard]] std::vector<TierIndex> order_of(const std::vector<std::string>& stores) const;
+    [[nodiscard]] bool is_worse(TierIndex tier, TierIndex than) const;
+    [[nodiscard]] std::optional<TierIndex> best_of(const std::vector<TierIndex>& order,
+                                                   std::optional<TierIndex> current) const;
+    [[nodiscard]] std::optional<TierIndex> best_but(std::optional<TierIndex> current) const;
+    [[nodiscard]] std::string preferred_kind() const;
+    [[nodiscard]] std::string why_not_listed(const Basis& before, const Basis& next) const;
+    [[nodiscard]] std::vector<std::string> missing_stores() const;
+    [[nodiscard]] std::vector<std::string> unlisted_stores() const;
+    [[nodiscard]] Basis without_local(Basis basis) const;
 
     // fleet_uses.cpp: which resources are in use
     void on(UsesCollected&& event);
@@ -235,14 +245,9 @@ private:
     std::uint64_t registry_version_ = 0;
     bool has_registry_ = false;
     std::vector<std::pair<ResourceName, ResourceSettings>> resources_;  // as they were read
-    std::set<ResourceName> retired_;                                    // as was told
-    std::set<ResourceName> unnoted_;                                    // used, and to be noted
-    std::set<ResourceName> noting_;  // by the call that is under way
-    std::set<ResourceName> noted_;   // in the period that runs
-    std::uint64_t use_period_ = 0;
-    bool uses_due_ = false;  // a note is to be sent, be it of nothing
-    Time collect_at_ = Time::min();
+    OfUses uses_;
     OfBasis agreed_;
+    std::string preferred_;  // preferred_kind() by the last view
 
     // This node's row.
     bool is_named_ = false;  // the name is free: it may register

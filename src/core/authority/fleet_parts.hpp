@@ -48,8 +48,12 @@ struct Judged {
     std::optional<Time> lost_since;
 };
 
+// What of it differs from `other`, for people.
+[[nodiscard]] std::string text_of(const Basis& basis, const Basis& other);
+
 // Complete before the machine, which keeps optional ones.
 struct FleetParts {
+    using OthersUse = TierView::OthersUse;
     enum class Purpose : std::uint8_t {
         read,
         beat,
@@ -141,6 +145,16 @@ struct FleetParts {
         // which are promised by now.
         std::map<ResourceName, Time> held_since;
         std::set<ResourceName> promised;
+    };
+    // Which resources are in use.
+    struct OfUses {
+        std::set<ResourceName> retired;  // as was told
+        std::set<ResourceName> unnoted;  // used, and to be noted
+        std::set<ResourceName> noting;   // by the call that is under way
+        std::set<ResourceName> noted;    // in the period that runs
+        std::uint64_t period = 0;
+        bool is_due = false;  // a note is to be sent, be it of nothing
+        Time collect_at = Time::min();
     };
     struct Begin {
         TierIndex tier = 0;

@@ -249,6 +249,7 @@ bool Fleet::Impl::may_renew_strict() const {
 PermitChanged Fleet::Impl::permit() const {
     PermitChanged permit;
     permit.limits = limits();
+    permit.preferred = preferred_;
     if (is_local_ || !open_) return permit;
     permit.is_confirmed = now() < lease_end_;
     permit.available_until = std::max(view_sent_ + options_.available_max, noted_until_);

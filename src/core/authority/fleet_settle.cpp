@@ -225,7 +225,7 @@ void Fleet::Impl::redirect() {
     if (is_refused()) wish.reason += ": " + settling_->refusal;
     // Where two stores refuse in turn, the text must not grow for ever.
     if (placement.reason.find(failed) == std::string::npos) wish.reason += "; " + placement.reason;
-    wish.is_failure = current && *target > *current;
+    wish.is_failure = current && is_worse(*target, *current);
     wish.rows_unsure = placement.rows_unsure;
     wish.strict_wait = placement.strict_wait;
     (void)begin(std::move(wish));

@@ -54,7 +54,7 @@ bool Fleet::Impl::is_foreign(TierIndex tier) const {
 // A marker of an opening of which this node's arbiter shows nothing is left from before that lost
 // its record; or nodes that ask another arbiter keep their locks there. The two would begin epochs
 // over each other without end, each without the other's grants.
-Fleet::Impl::OthersUse Fleet::Impl::use_of(TierIndex tier) const {
+TierView::OthersUse Fleet::Impl::use_of(TierIndex tier) const {
     const TierView& view = tiers_[tier];
     if (!view.marker || !has_marker(tier)) return OthersUse::none;
     const bool is_followed = open_ && open_->placement.since_epoch == view.marker->epoch &&

@@ -28,20 +28,20 @@ Duration Fleet::Impl::uses_every() const noexcept {
 }
 
 bool Fleet::Impl::may_note_uses() const noexcept {
-    return is_open_ && open_ && !settling_ && has_registry_ && !resources_.empty() && !uses_due_;
+    return is_open_ && open_ && !settling_ && has_registry_ && !resources_.empty() && !uses_.is_due;
 }
 
 void Fleet::Impl::consider_uses() {
-    if (may_note_uses() && now() >= collect_at_) {
-        collect_at_ = now() + uses_every();
+    if (may_note_uses() && now() >= uses_.collect_at) {
+        uses_.collect_at = now() + uses_every();
         act(CollectUses{});
     }
-    if (!uses_due_ || is_busy() || settling_) return;
+    if (!uses_.is_due || is_busy() || settling_) return;
     NoteUses call;
     call.period = options_.retire_after / unused_periods_max;
-    const std::size_t count = std::min(unnoted_.size(), claims_per_call_max);
+    const std::size_t count = std::min(uses_.unnoted.size(), claims_per_call_max);
     for (std::size_t i = 0; i < count; ++i) {
-        const auto taken = noting_.insert(unnoted_.extract(unnoted_.begin()));
+        const auto taken = uses_.noting.insert(uses_.unnoted.extract(uses_.unnoted.begin()));
         call.used.push_back(*taken.position);
     }
     (void)ask(work_, Purpose::uses, std::move(call));
@@ -49,22 +49,23 @@ void Fleet::Impl::consider_uses() {
 
 void Fleet::Impl::on(UsesCollected&& event) {
     for (ResourceName& name : event.used) {
-        if (!noted_.contains(name) && !noting_.contains(name)) unnoted_.insert(std::move(name));
+        if (!uses_.noted.contains(name) && !uses_.noting.contains(name))
+            uses_.unnoted.insert(std::move(name));
     }
-    uses_due_ = true;
+    uses_.is_due = true;
 }
 
 // What was noted in this period is not noted again.
 void Fleet::Impl::uses_noted(bool done, std::uint64_t period) {
-    std::set<ResourceName> names = std::exchange(noting_, {});
+    std::set<ResourceName> names = std::exchange(uses_.noting, {});
     if (!done) {
-        unnoted_.merge(names);
-        uses_due_ = false;  // with the next collection
+        uses_.unnoted.merge(names);
+        uses_.is_due = false;  // with the next collection
         return;
     }
-    if (std::exchange(use_period_, period) != period) noted_.clear();
-    noted_.merge(names);
-    uses_due_ = !unnoted_.empty();
+    if (std::exchange(uses_.period, period) != period) uses_.noted.clear();
+    uses_.noted.merge(names);
+    uses_.is_due = !uses_.unnoted.empty();
 }
 
 void Fleet::Impl::collect_if_retired() {
@@ -72,14 +73,14 @@ void Fleet::Impl::collect_if_retired() {
     for (const auto& [name, settings] : resources_) {
         if (!settings.retired) continue;
         retired.insert(name);
-        noted_.erase(name);
-        collect_at_ = now();
-        if (retired_.contains(name)) continue;
+        uses_.noted.erase(name);
+        uses_.collect_at = now();
+        if (uses_.retired.contains(name)) continue;
         notice(Notice::Level::info,
                "resource.retired",
                "resource " + name.str() + " is retired: no node has used it for long");
     }
-    retired_ = std::move(retired);
+    uses_.retired = std::move(retired);
 }
 
 }  // namespace latchd::core::authority

@@ -83,6 +83,7 @@ void Fleet::Impl::see(Purpose purpose, ArbiterReply&& reply, Time sent, Time rec
     if (purpose == Purpose::read) follow_clock(sent, received);  // commits wait for disks
     doubt_clock();
     judge(sent);
+    preferred_ = preferred_kind();
     const NodeRow* own = own_row();
     recorded_ = own != nullptr ? *own : NodeRow{};
     if (own == nullptr &&

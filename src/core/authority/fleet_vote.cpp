@@ -65,21 +65,6 @@ std::vector<const NodeRow*> Fleet::Impl::known_nodes() const {
     return known;
 }
 
-// The most preferred tier but this one that this node could open and no majority sees failing.
-std::optional<TierIndex> Fleet::Impl::best_but(std::optional<TierIndex> current) const {
-    const auto known = known_nodes();
-    for (TierIndex tier = 0; tier < tiers_.size(); ++tier) {
-        if (tier == current || !is_usable(tier)) continue;
-        const auto failing = std::ranges::count_if(known, [&](const NodeRow* row) {
-            const TierSight* sight = find(*row, options_.tiers[tier].store);
-            return sight != nullptr && sight->state == TierSight::State::failing;
-        });
-        if (2 * static_cast<std::size_t>(failing) > known.size()) continue;
-        return tier;
-    }
-    return std::nullopt;
-}
-
 void Fleet::Impl::vote() {
     const bool can_vote = open_ && own_row() != nullptr && !is_busy() && !is_another_arbiter() &&
                           view_.record->placement.state == RecordState::open;
@@ -146,7 +131,7 @@ bool Fleet::Impl::vote_failure(const std::vector<const NodeRow*>& known) {
         if (!target) return false;
         (void)begin({.tier = *target,
                      .reason = placement.store + " fails: " + reason,
-                     .is_failure = current && *target > *current});
+                     .is_failure = current && is_worse(*target, *current)});
         return true;
     }
     for (const auto& [run_id, votes] : others) {
@@ -173,11 +158,14 @@ bool Fleet::Impl::vote_return(const std::vector<const NodeRow*>& known) {
         return find(*row, placement.store) != nullptr;
     };
     if (!current && std::ranges::any_of(known, knows_it)) return false;
-    const TierIndex end = current.value_or(tiers_.size());
+    const std::vector<TierIndex> order = order_of(basis().stores);
+    const auto end = current ? std::ranges::find(order, *current) : order.end();
+    const bool is_unlisted = current && end == order.end();
     const Duration needed = omits(Rule::hold_down)
                                 ? Duration::zero()
                                 : std::max(placement.hold_down, options_.hold_down);
-    for (TierIndex tier = 0; tier < end; ++tier) {
+    for (auto at = order.begin(); at != end; ++at) {
+        const TierIndex tier = *at;
         if (!is_usable(tier)) continue;
         const bool is_agreed = std::ranges::all_of(known, [&](const NodeRow* row) {
             const TierSight* sight = find(*row, options_.tiers[tier].store);
@@ -186,7 +174,10 @@ bool Fleet::Impl::vote_return(const std::vector<const NodeRow*>& known) {
                    sight->run_id == tiers_[tier].identity.run_id;
         });
         if (!is_agreed) continue;
-        (void)begin({.tier = tier, .reason = options_.tiers[tier].store + " is healthy again"});
+        (void)begin({.tier = tier,
+                     .reason = is_unlisted
+                                   ? placement.store + " is not in the fleet's list of stores"
+                                   : options_.tiers[tier].store + " is healthy again"});
         return true;
     }
     return false;
@@ -201,13 +192,28 @@ bool Fleet::Impl::vote_command() {
     };
     const auto current = index_of(open_->placement.store);
     std::optional<TierIndex> target;
+    const std::vector<TierIndex> order = order_of(basis().stores);
     if (command_->back) {
-        target = 0;
+        if (order.empty()) return refuse("this node has none of the fleet's stores");
+        target = order.front();
+        const std::vector<std::string> missing = missing_stores();
+        const bool is_first_missing =
+            goes_by(basis().stores) &&
+            std::ranges::find(missing, basis().stores.front()) != missing.end();
+        if (is_first_missing) {
+            return refuse("this node's configuration does not name " + basis().stores.front() +
+                          ", which the fleet prefers: ask another node");
+        }
     } else if (command_->store.empty()) {
         target = best_but(current);
     } else {
         target = index_of(command_->store);
         if (!target) return refuse("no store is called " + command_->store);
+        if (std::ranges::find(order, *target) == order.end()) {
+            return refuse(command_->store +
+                          " is not in the fleet's list of stores: LATCHD CLUSTER SET STORES "
+                          "adds it");
+        }
     }
     if (!target) return refuse("no other store is healthy");
     if (target == current) return refuse("the locks are in " + options_.tiers[*target].store);

@@ -114,7 +114,10 @@ const char* Node::Impl::worth_too_little(Require require, const std::string& tol
 // DEGRADE names the last tier that a resource is granted on; redis > mysql > local. Whatever the
 // operator prefers is never a lower one.
 bool Node::Impl::is_degraded(const ResourceSettings* settings) const noexcept {
-    if (options_.tiers.size() < 2 || tier_ == options_.tiers.front()) return false;
+    if (options_.tiers.size() < 2) return false;
+    if (tier_ == (permit_.preferred.empty() ? options_.tiers.front() : permit_.preferred)) {
+        return false;
+    }
     const bool is_local = tier_ == "local";
     const bool strict = settings != nullptr && settings->safety == Safety::strict;
     if (settings == nullptr || !settings->degrade) return strict && is_local;

@@ -18,7 +18,9 @@ namespace latchd::core::authority {
 struct Basis {
     Duration ttl_max = std::chrono::seconds(60);
     Duration delay_max = std::chrono::seconds(60);
-    std::vector<std::string> stores;  // names, in order of preference
+    // Names, in order of preference; the fleet goes to no others. Without the hosts' own tables,
+    // which clusters that began earlier may have in it. Empty: each node goes by its own list.
+    std::vector<std::string> stores;
 
     friend bool operator==(const Basis&, const Basis&) = default;
 };

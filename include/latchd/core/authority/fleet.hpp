@@ -48,6 +48,7 @@ enum class Rule : std::uint8_t {
     fresh_nonce,           // 6: the opening's nonce is the settling one's
     epoch_rises,           // 7: a lower epoch that the arbiter shows is obeyed
     former_basis_waited,   // the record: what may live of a longer ttl_max is forgotten
+    stores_of_record,      // the record: each node goes by its own list of stores
     unsure_refenced,       // 9: what a host that may have stood still hands over keeps its fence
 };
 
@@ -64,6 +65,7 @@ struct FleetOptions {
     bool has_journal = false;           // of that process: this one speaks for it
     std::vector<Tier> tiers;            // in order of preference, without the local one
     bool has_local = false;             // the last resort is this host's table
+    std::string local_store;            // its name
     bool outlives = false;              // the arbiter does not fail with the preferred tier
     Basis basis;                        // proposed to a new cluster
     std::string config_hash;
@@ -115,6 +117,12 @@ struct FleetStatus {
         std::optional<BasisChange> pending{};   // it does not hold yet, or is not promised yet
         std::optional<Duration> promised_in{};  // absent: its epoch is not open yet
         Basis configured;                       // by this node's own configuration
+        Basis agreed{};  // the record's, without this host's own table in its list
+        // Where the fleet goes, as far as this node can; what the list has and the configuration
+        // has not, and the other way round.
+        std::vector<std::string> order{};
+        std::vector<std::string> missing{};
+        std::vector<std::string> unlisted{};
     } basis;
 };
 

@@ -257,7 +257,7 @@ struct RegistryRead {
 struct Commanded {
     std::uint64_t id = 0;
     bool done = false;
-    std::string text;  // "epoch 5 begins", or why not
+    std::string text;  // "epoch 5 begins", or why not; "ERR …": what was asked can't be
 };
 // The records are with the arbiter and the row is gone (or the arbiter did not answer in time).
 struct Gone {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 // What an operator asks of a Fleet. Each is answered by Commanded, within 1.5 s.
 namespace latchd::core::authority {
@@ -24,6 +25,7 @@ struct BasisWanted {
     std::uint64_t id = 0;
     std::optional<Duration> ttl_max{};
     std::optional<Duration> delay_max{};
+    std::optional<std::vector<std::string>> stores{};  // not empty, none twice
 };
 
 }  // namespace latchd::core::authority

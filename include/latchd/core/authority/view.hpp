@@ -71,6 +71,10 @@ struct TierSight {
     friend bool operator==(const TierSight&, const TierSight&) = default;
 };
 
+// Of NodeRow::protocol: the first that goes by the record's list of stores. While a row says less,
+// each node goes by its own.
+inline constexpr std::uint32_t protocol_listed = 2;
+
 // A node's row. Its incarnation is the key.
 struct NodeRow {
     NodeName name;

@@ -49,7 +49,8 @@ struct PermitChanged {
     bool strict_all = true;                     // … or of all,
     Duration strict_ttl_max = Duration::max();  // with lease and delay up to this: else StrictAsked
     std::optional<LeaseLimits> limits;          // the fleet's; absent: those of NodeOptions
-    std::string reason;                         // what is missing; shown in -NOSTORE
+    std::string preferred;  // the fleet's first tier; empty: that of NodeOptions
+    std::string reason;     // what is missing; shown in -NOSTORE
 
     friend bool operator==(const PermitChanged&, const PermitChanged&) = default;
 };
