@@ -6,13 +6,15 @@
 #include "map_writer.hpp"
 #include "text.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
-// What the safety of a fleet rests on: how long leases and delays may be.
+// What the safety of a fleet rests on: how long leases and delays may be, and its stores.
 namespace latchd::command {
 namespace {
 
@@ -22,7 +24,9 @@ constexpr std::uint64_t day_ms = 24ull * 3600 * 1000;
 constexpr std::uint64_t strict_ttl_ms_min = 2'000;
 constexpr std::string_view milliseconds = "milliseconds";
 constexpr std::string_view ms_value = "a whole number of milliseconds";
-constexpr std::array set_options = {Option{"TTLMAX", ms_value}, Option{"DELAYMAX", ms_value}};
+constexpr std::array set_options = {Option{"TTLMAX", ms_value},
+                                    Option{"DELAYMAX", ms_value},
+                                    Option{"STORES", "names, with commas between them"}};
 
 std::uint64_t ms_of(Duration duration) { return static_cast<std::uint64_t>(to_ms(duration)); }
 
@@ -68,19 +72,38 @@ Complaint check_resources(const core::Registry& registry, const authority::Basis
     return std::nullopt;
 }
 
+// What the list may not be in itself; the fleet knows the rest.
+Complaint read_stores(std::string_view value, std::optional<std::vector<std::string>>& stores) {
+    stores.emplace();
+    for (std::string_view rest = value;;) {
+        const std::size_t comma = rest.find(',');
+        const std::string name(rest.substr(0, comma));
+        if (name.empty()) {
+            return "ERR STORES " + quoted(value) + ": names are needed, with commas between them";
+        }
+        if (std::find(stores->begin(), stores->end(), name) != stores->end()) {
+            return "ERR STORES " + quoted(value) + ": " + quoted(name) + " is there twice";
+        }
+        stores->push_back(name);
+        if (comma == std::string_view::npos) return std::nullopt;
+        rest.remove_prefix(comma + 1);
+    }
+}
+
 Complaint read_wish(Context& context, authority::BasisWanted& wish) {
     const std::uint64_t ttl_min = ms_of(context.options().ttl_min);
     const auto read = [&](std::string_view name, std::string_view value) {
         if (name == "TTLMAX")
             return read_ms(name, value, {ttl_min, day_ms, milliseconds}, wish.ttl_max);
+        if (name == "STORES") return read_stores(value, wish.stores);
         return read_ms(name, value, {1, day_ms, milliseconds}, wish.delay_max);
     };
     if (Complaint complaint =
             read_options("LATCHD CLUSTER SET", context.args.subspan(3), set_options, read)) {
         return complaint;
     }
-    if (!wish.ttl_max && !wish.delay_max) {
-        return "ERR LATCHD CLUSTER SET: TTLMAX or DELAYMAX is needed";
+    if (!wish.ttl_max && !wish.delay_max && !wish.stores) {
+        return "ERR LATCHD CLUSTER SET: TTLMAX, DELAYMAX or STORES is needed";
     }
     return check_resources(context.host().registry(), wish);
 }
@@ -90,7 +113,7 @@ void show(Context& context, const authority::FleetStatus& status) {
     const authority::Basis basis =
         status.record ? status.record->basis
                       : authority::Basis{of.limits.ttl_max, of.limits.delay_max, {}};
-    MapWriter map(context.reply(), 12);
+    MapWriter map(context.reply(), 14);
     map.text("cluster", context.options().cluster);
     map.text("uuid", status.record ? or_dash(status.record->uuid.view()) : "-");
     map.number("epoch", status.record ? status.record->epoch : 0);
@@ -103,14 +126,19 @@ void show(Context& context, const authority::FleetStatus& status) {
     map.number("pending_epoch", of.pending ? of.pending->from : 0);
     map.number("promised_in_ms", of.promised_in ? ms_of(*of.promised_in) : 0);
     map.text("differs", or_dash(basis_differs(status)));
+    map.text("missing", or_dash(joined(of.missing)));
+    map.text("unlisted", or_dash(joined(of.unlisted)));
 }
 
 }  // namespace
 
 std::string pending_text(const authority::FleetStatus::OfBasis& of) {
     if (!of.pending) return {};
-    std::string text =
-        leases_text(of.pending->next) + ", from epoch " + std::to_string(of.pending->from);
+    std::string text = leases_text(of.pending->next);
+    if (of.pending->next.stores != of.pending->now.stores) {
+        text += ", stores " + joined(of.pending->next.stores);
+    }
+    text += ", from epoch " + std::to_string(of.pending->from);
     if (of.promised_in) {
         text += ", promised in " + std::to_string(to_ms(*of.promised_in)) + " ms";
     }
@@ -119,7 +147,7 @@ std::string pending_text(const authority::FleetStatus::OfBasis& of) {
 
 std::string basis_differs(const authority::FleetStatus& status) {
     if (!status.record) return {};
-    const authority::Basis& agreed = status.record->basis;
+    const authority::Basis& agreed = status.basis.agreed;
     const authority::Basis& own = status.basis.configured;
     std::string text;
     const auto add = [&](std::string_view what, const std::string& here, const std::string& there) {
@@ -155,6 +183,7 @@ void run_cluster(Context& context) {
     std::string text = "LATCHD CLUSTER SET";
     if (wish.ttl_max) text += " TTLMAX " + std::to_string(to_ms(*wish.ttl_max));
     if (wish.delay_max) text += " DELAYMAX " + std::to_string(to_ms(*wish.delay_max));
+    if (wish.stores) text += " STORES " + joined(*wish.stores);
     context.host().note(
         {core::Notice::Level::info, "audit.cluster", text + " by " + context.client.peer});
     context.ask(wish);

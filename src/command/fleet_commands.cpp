@@ -92,7 +92,17 @@ private:
         }
         if (const std::string other = basis_differs(status); !other.empty()) {
             add("the configuration differs from the fleet's record about " + other +
-                "; the record counts (LATCHD CLUSTER SET changes ttl_max and delay_max)");
+                "; the record counts (LATCHD CLUSTER SET changes it)");
+        }
+        for (const std::string& store : status.basis.missing) {
+            add("store " + store +
+                " of the fleet's list is not in this node's configuration: while the locks are "
+                "there it can't serve, and they don't return there");
+        }
+        for (const std::string& store : status.basis.unlisted) {
+            add("store " + store +
+                " is not in the fleet's list: it is checked, and the locks never go there "
+                "(LATCHD CLUSTER SET STORES adds it)");
         }
         if (!context_.options().strict_refusal.empty()) {
             add("no resource can be strict: " + context_.options().strict_refusal);

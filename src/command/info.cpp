@@ -269,6 +269,14 @@ void add_authority(const Source& source, Section& out) {
     out.text("authority_reason", or_dash(placement.reason));
     out.number("authority_since", placement.since_ms / 1000);
     out.text("authority_process", or_dash(placement.identity.run_id));
+    const auto joined = [](const std::vector<std::string>& names) {
+        std::string text;
+        for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
+        return text;
+    };
+    out.text("authority_stores", or_dash(joined(status.record->basis.stores)));
+    out.text("authority_stores_missing", or_dash(joined(status.basis.missing)));
+    out.text("authority_stores_unlisted", or_dash(joined(status.basis.unlisted)));
 }
 
 // What left for the store together, as a histogram whose buckets count all below them, too.

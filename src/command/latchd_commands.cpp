@@ -125,8 +125,8 @@ constexpr std::array subcommands = {
             .since = "0.1.0",
             .group = "generic",
             .summary = "Shows what the fleet agreed on, or changes how long its leases and delays "
-                       "may be, from the next epoch on",
-            .syntax = "[SET] [TTLMAX ms] [DELAYMAX ms]",
+                       "may be, or its stores, from the next epoch on",
+            .syntax = "[SET] [TTLMAX ms] [DELAYMAX ms] [STORES name,name...]",
             .handler = run_cluster,
             .own = true},
     Command{.name = "latchd|doctor",

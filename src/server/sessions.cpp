@@ -226,7 +226,8 @@ void Sessions::start_command(core::ClientCommand&& command) {
 // The word that a refusal begins with; what is done is told by the text, or OK.
 store::FleetDesk::Answered Sessions::answer_to(const core::Ticket& ticket, std::string word) {
     return [this, ticket, word = std::move(word)](bool done, const std::string& text) {
-        command::FleetAnswer answer{done, done ? text : word + " " + text};
+        const bool has_word = done || text.starts_with("ERR ");
+        command::FleetAnswer answer{done, has_word ? text : word + " " + text};
         if (answer.text.empty()) answer.text = "OK";
         shell_.later([this, ticket, answer = std::move(answer)] {
             if (Session* session = find(ticket.client)) session->complete(ticket.slot, answer);

@@ -273,7 +273,7 @@ TEST_F(FleetCommands, cluster_shows_what_was_agreed_on_and_what_is_pending) {
     authority::FleetStatus& status = host.fleet_view->status;
     status.record->basis.stores = {"redis", "mysql"};
     const std::string text = ask(client, {"LATCHD", "CLUSTER"});
-    for (const char* part : {"*24\r\n",
+    for (const char* part : {"*28\r\n",
                              "ttl_max_ms\r\n:60000\r\n",
                              "stores\r\n$12\r\nredis, mysql\r\n",
                              "granted_ttl_max_ms\r\n:60000\r\n",
@@ -289,6 +289,10 @@ TEST_F(FleetCommands, cluster_shows_what_was_agreed_on_and_what_is_pending) {
     status.basis.limits.ttl_max = std::chrono::seconds(20);
     EXPECT_THAT(ask(client, {"LATCHD", "CLUSTER"}),
                 HasSubstr("ttl_max 20000 ms, delay_max 60000 ms, from epoch 7\r\n"));
+    status.basis.pending->next.stores = {"mysql"};
+    EXPECT_THAT(ask(client, {"LATCHD", "CLUSTER"}),
+                HasSubstr("delay_max 60000 ms, stores mysql, from epoch 7\r\n"));
+    status.basis.pending->next.stores.clear();
     EXPECT_THAT(ask(client, {"LATCHD", "STATUS"}), HasSubstr("from epoch 7\r\n"));
     status.basis.promised_in = std::chrono::seconds(9);
     const std::string held = ask(client, {"LATCHD", "CLUSTER"});
@@ -299,14 +303,16 @@ TEST_F(FleetCommands, cluster_shows_what_was_agreed_on_and_what_is_pending) {
 
 TEST_F(FleetCommands, cluster_set_asks_the_fleet) {
     const Disposition set =
-        run(client, {"LATCHD", "CLUSTER", "SET", "TTLMAX", "20000", "delaymax", "90000"});
+        run(client,
+            {"LATCHD", "CLUSTER", "SET", "TTLMAX", "20000", "delaymax", "90000", "STORES", "a,b"});
     ASSERT_EQ(set.kind, Disposition::Kind::asked) << out;
     const auto& wish = std::get<authority::BasisWanted>(set.asked->wish);
     EXPECT_EQ(wish.ttl_max, std::chrono::seconds(20));
     EXPECT_EQ(wish.delay_max, std::chrono::seconds(90));
+    EXPECT_EQ(wish.stores, (std::vector<std::string>{"a", "b"}));
     ASSERT_FALSE(host.notices.empty());
     EXPECT_THAT(host.notices.back().text,
-                HasSubstr("LATCHD CLUSTER SET TTLMAX 20000 DELAYMAX 90000 by "));
+                HasSubstr("LATCHD CLUSTER SET TTLMAX 20000 DELAYMAX 90000 STORES a, b by "));
 }
 
 TEST_F(FleetCommands, cluster_set_names_what_is_wrong) {
@@ -319,7 +325,14 @@ TEST_F(FleetCommands, cluster_set_names_what_is_wrong) {
     host.resources.set(ResourceName("vault"), settings);
     const std::pair<std::vector<std::string_view>, const char*> cases[] = {
         {{"LATCHD", "CLUSTER", "GET"}, "-ERR LATCHD CLUSTER 'GET': SET is needed, or nothing\r\n"},
-        {{"LATCHD", "CLUSTER", "SET"}, "-ERR LATCHD CLUSTER SET: TTLMAX or DELAYMAX is needed\r\n"},
+        {{"LATCHD", "CLUSTER", "SET"},
+         "-ERR LATCHD CLUSTER SET: TTLMAX, DELAYMAX or STORES is needed\r\n"},
+        {{"LATCHD", "CLUSTER", "SET", "STORES", "a,"},
+         "-ERR STORES 'a,': names are needed, with commas between them\r\n"},
+        {{"LATCHD", "CLUSTER", "SET", "STORES", ""},
+         "-ERR STORES '': names are needed, with commas between them\r\n"},
+        {{"LATCHD", "CLUSTER", "SET", "STORES", "a,b,a"},
+         "-ERR STORES 'a,b,a': 'a' is there twice\r\n"},
         {{"LATCHD", "CLUSTER", "SET", "TTLMAX", "29999"},
          "-ERR TTLMAX 29999: resource pay has TTL 30000; RESOURCE SET it to less first\r\n"},
         {{"LATCHD", "CLUSTER", "SET", "DELAYMAX", "4999"},
@@ -332,8 +345,6 @@ TEST_F(FleetCommands, cluster_set_names_what_is_wrong) {
             << ttl;
     }
     EXPECT_THAT(ask(client, {"LATCHD", "CLUSTER", "SET", "TTLMAX"}), testing::StartsWith("-ERR"));
-    EXPECT_THAT(ask(client, {"LATCHD", "CLUSTER", "SET", "STORES", "a"}),
-                testing::StartsWith("-ERR"));
     host.resources.erase("pay");
     EXPECT_EQ(
         ask(client, {"LATCHD", "CLUSTER", "SET", "TTLMAX", "1999"}),
@@ -364,9 +375,15 @@ TEST_F(FleetCommands, a_configuration_that_says_otherwise_is_shown) {
     const std::string differs = "ttl_max (here 30000 ms, agreed 60000 ms)";
     EXPECT_THAT(ask(client, {"LATCHD", "DOCTOR"}),
                 HasSubstr("the configuration differs from the fleet's record about " + differs +
-                          "; the record counts (LATCHD CLUSTER SET changes ttl_max and "
-                          "delay_max)\r\n"));
+                          "; the record counts (LATCHD CLUSTER SET changes it)\r\n"));
     EXPECT_THAT(ask(client, {"LATCHD", "CLUSTER"}), HasSubstr(differs + "\r\n"));
+    host.fleet_view->status.basis.missing = {"spare"};
+    host.fleet_view->status.basis.unlisted = {"old"};
+    const std::string found = ask(client, {"LATCHD", "DOCTOR"});
+    EXPECT_THAT(found, HasSubstr("store spare of the fleet's list is not in this node's conf"));
+    EXPECT_THAT(found, HasSubstr("store old is not in the fleet's list: it is checked"));
+    EXPECT_THAT(ask(client, {"LATCHD", "CLUSTER"}), HasSubstr("missing\r\n$5\r\nspare\r\n"));
+    EXPECT_THAT(ask(client, {"INFO", "authority"}), HasSubstr("authority_stores_unlisted:old\r\n"));
 }
 
 }  // namespace
