@@ -34,10 +34,11 @@ core::NodeOptions options_of(const Plan& plan, const NodeName& name, std::uint64
     return options;
 }
 
-authority::FleetOptions fleet_options(const Plan& plan) {
+authority::FleetOptions fleet_options(const Plan& plan, bool is_turned) {
     authority::FleetOptions options;
     options.tiers.push_back({"redis", "redis", {}, !plan.has_mysql()});
     if (plan.has_mysql()) options.tiers.push_back({"mysql", "mysql", {}, true});
+    if (is_turned) std::ranges::reverse(options.tiers);
     options.has_local = plan.has_local;
     options.outlives = plan.has_mysql();
     options.basis.ttl_max = plan.ttl_max;
@@ -72,10 +73,12 @@ struct Member::Process {
         core::ResourceSettings to_local;
         to_local.degrade = core::Degrade::local;
         if (world.plan.has_local) registry.set(ResourceName("l"), to_local);
-        tiers.push_back(std::make_unique<Tier>(world, member, 0, Site::redis));
+        const std::size_t redis = member.is_turned() ? 1 : 0;
+        tiers.push_back(std::make_unique<Tier>(world, member, redis, Site::redis));
         if (world.plan.has_mysql()) {
-            tiers.push_back(std::make_unique<Tier>(world, member, 1, Site::mysql));
+            tiers.push_back(std::make_unique<Tier>(world, member, 1 - redis, Site::mysql));
         }
+        if (redis != 0) std::ranges::reverse(tiers);
     }
 
     core::Registry registry;
@@ -109,6 +112,10 @@ Member::Member(World& world, std::size_t index, HostClock clock)
 
 Member::~Member() = default;
 
+bool Member::is_turned() const noexcept {
+    return world_.plan.has_mysql() && world_.plan.turned == static_cast<int>(index_);
+}
+
 Time Member::now() const {
     if (stands_at_) return *stands_at_;
     shown_ = std::max(shown_, clock_.at(world_.now()));
@@ -134,7 +141,7 @@ const std::string& Member::tier_name() const noexcept {
 
 void Member::start() {
     incarnation_ = ++world_.incarnations;
-    authority::FleetOptions options = fleet_options(world_.plan);
+    authority::FleetOptions options = fleet_options(world_.plan, is_turned());
     options.name = name_;
     options.incarnation = incarnation_;
     options.former = former_;

@@ -56,6 +56,7 @@ public:
     void flush_later();
 
     [[nodiscard]] std::size_t index() const noexcept { return index_; }
+    [[nodiscard]] bool is_turned() const noexcept;
     [[nodiscard]] std::uint64_t incarnation() const noexcept { return incarnation_; }
     [[nodiscard]] bool is_alive() const noexcept { return process_ != nullptr; }
     [[nodiscard]] bool is_paused() const noexcept { return is_paused_; }

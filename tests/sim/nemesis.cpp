@@ -5,6 +5,7 @@
 #include "transcript.hpp"
 #include "world.hpp"
 
+#include <algorithm>
 #include <string>
 
 namespace latchd::sim {
@@ -234,6 +235,14 @@ void Nemesis::inflict_on_node(Fault fault, std::size_t node) {
             command.reason = "nemesis";
             // Drawn apart: where none comes a seed is what it was before there were such changes.
             Random apart(world_.plan.seed ^ (commands_ << 32));
+            if (world_.plan.has_mysql() && apart.chance(15)) {
+                authority::BasisWanted wish;
+                wish.id = commands_;
+                wish.stores = {"redis", "mysql"};
+                if (apart.chance(50)) std::ranges::reverse(*wish.stores);
+                if (apart.chance(30)) wish.stores = {"mysql"};
+                return well_from(node).change(std::move(wish));
+            }
             if (apart.chance(40)) {
                 authority::BasisWanted wish{commands_};
                 wish.ttl_max = apart.between(seconds(2), world_.plan.ttl_max);

@@ -236,10 +236,13 @@ bool Oracle::has_reason(Member& by,
         const Site target = site;
         return count(target, seconds(15)) + count(world_.plan.arbiter, seconds(15)) > 0;
     }
-    const bool is_return = site == Site::mysql && next.placement.store == "redis";
-    if (is_return) {
+    const auto rank = [&next](const authority::FleetRecord& record) {
+        return std::ranges::find(next.basis.stores, record.placement.store);
+    };
+    if (rank(next) < rank(before)) {  // it returns
+        const Site to = next.placement.store == "mysql" ? Site::mysql : Site::redis;
         for (std::size_t node = 0; node < all; ++node) {
-            if (was_seen_troubled(node, Site::redis)) return false;
+            if (was_seen_troubled(node, to)) return false;
         }
         return true;
     }

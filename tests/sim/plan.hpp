@@ -145,6 +145,7 @@ struct Plan {
     int nodes = 3;
     // Where the authority record is. mysql: it is the second tier, too. redis: the only tier.
     Site arbiter = Site::mysql;
+    int turned = -1;         // this node's configuration has the stores in the other order
     bool has_local = false;  // resource "l" degrades to the host's table
     bool has_strict = true;  // resource "s"; only where MySQL is the arbiter
     int clients = 8;

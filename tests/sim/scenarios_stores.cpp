@@ -253,6 +253,38 @@ void former_delays_are_waited_out(Stage& stage) {
                  "a delay above the new delay_max: " + stage.said);
 }
 
+// The record: its list of stores and their order count, whatever a configuration says. Here one
+// node's has them the other way round; the operator makes that the fleet's.
+void the_order_of_the_record(Stage& stage) {
+    if (!ready(stage)) return;
+    const Epoch first = stage.epoch();
+    const auto held = stage.lock(0, "s", seconds(18));
+    if (!held) return stage.expect(false, stage.said);
+    stage.world.run_for(seconds(12));  // several times the hold-down
+    stage.expect(stage.epoch() == first, "the locks move by one node's order");
+    stage.set_stores(2, {"mysql", "redis"});
+    stage.expect(stage.until_open(0, "redis", first, seconds(4)), "no epoch opens");
+    const Epoch second = stage.epoch();
+    stage.expect(stage.until_open(0, "mysql", second, seconds(12)), "the order does not hold");
+    (void)stage.lock(1, "s", seconds(2));  // I1, were it granted
+    stage.expect(stage.renew(1, "s", held->token).value_or(0) > 0, "lost: " + stage.said);
+    const Epoch third = stage.epoch();
+    stage.set_stores(1, {"mysql"});
+    stage.expect(stage.until_open(2, "mysql", third, seconds(4)), "no epoch opens");
+    const Epoch fourth = stage.epoch();
+    stage.command(0, true);
+    stage.world.run_for(seconds(12));
+    stage.expect(stage.epoch() == fourth, "a store that was taken out is gone to");
+    stage.expect(stage.unlock(2, "s", held->token).value_or(0) > 0, "gone: " + stage.said);
+}
+
+Plan of_turned() {
+    Plan plan = plan_of(3);
+    plan.ttl_max = seconds(40);
+    plan.turned = 1;
+    return plan;
+}
+
 }  // namespace
 
 std::vector<Scenario> with_store_scenarios(std::vector<Scenario> all) {
@@ -265,6 +297,7 @@ std::vector<Scenario> with_store_scenarios(std::vector<Scenario> all) {
     all.push_back({"what_a_paused_host_hands_over", what_a_paused_host_hands_over, of_three});
     all.push_back({"former_leases_are_waited_out", former_leases_are_waited_out, of_long_leases});
     all.push_back({"former_delays_are_waited_out", former_delays_are_waited_out, of_long_delays});
+    all.push_back({"the_order_of_the_record", the_order_of_the_record, of_turned});
     return all;
 }
 

@@ -40,6 +40,7 @@ constexpr std::array<std::string_view, rule_count> rule_names{"none",
                                                               "fresh_nonce",
                                                               "epoch_rises",
                                                               "former_basis_waited",
+                                                              "stores_of_record",
                                                               "unsure_refenced"};
 
 }  // namespace
@@ -118,6 +119,13 @@ void Stage::set_ttl_max(std::size_t node, Duration ttl_max) {
 void Stage::set_delay_max(std::size_t node, Duration delay_max) {
     world.member(node).change(
         {world.time.now().time_since_epoch().count() + 0ull, std::nullopt, delay_max});
+}
+
+void Stage::set_stores(std::size_t node, std::vector<std::string> stores) {
+    authority::BasisWanted wish;
+    wish.id = world.time.now().time_since_epoch().count() + 0ull;
+    wish.stores = std::move(stores);
+    world.member(node).change(std::move(wish));
 }
 
 bool Stage::until(const std::function<bool()>& what, Duration limit) {

@@ -37,6 +37,7 @@ public:
     void command(std::size_t node, bool back);
     void set_ttl_max(std::size_t node, Duration ttl_max);
     void set_delay_max(std::size_t node, Duration delay_max);
+    void set_stores(std::size_t node, std::vector<std::string> stores);
     // Until it is so; false: it was not within `limit`.
     bool until(const std::function<bool()>& what, Duration limit);
     // An epoch above `after` is open in this store, and this node serves it.
@@ -89,7 +90,7 @@ struct Scenario {
 [[nodiscard]] std::vector<Scenario> with_store_scenarios(std::vector<Scenario> all);
 void measure_changes();  // prints
 
-inline constexpr std::size_t rule_count = 26;
+inline constexpr std::size_t rule_count = 27;
 [[nodiscard]] std::string_view name_of(authority::Rule rule) noexcept;
 [[nodiscard]] std::optional<authority::Rule> rule_of(std::string_view name) noexcept;
 [[nodiscard]] Result play(const Scenario& scenario, const RunOptions& options);

@@ -384,9 +384,11 @@ authority::ArbiterReply World::arbitrate(std::size_t node,
     } else if (const auto* basis = std::get_if<authority::WriteBasis>(&call); basis && reply.done) {
         oracle.basis_changed(basis->change);
         note(nullptr, basis->change.number, [&] {
+            std::string stores;
+            for (const std::string& store : basis->change.next.stores) stores += ", " + store;
             return "arbiter: ttl_max is " + std::to_string(to_ms(basis->change.next.ttl_max)) +
                    " ms, delay_max " + std::to_string(to_ms(basis->change.next.delay_max)) +
-                   " ms from epoch " + std::to_string(basis->change.from) + ", by " +
+                   " ms" + stores + " from epoch " + std::to_string(basis->change.from) + ", by " +
                    member(node).label();
         });
     } else if (const auto* given = std::get_if<authority::HandOver>(&call)) {
