@@ -248,6 +248,89 @@ class OverRedisAndMySql(harness.Case):
         self.assert_error(reply, "NOSTORE arbiter: ")
         self.assertEqual(cluster(a)["granted_ttl_max_ms"], 60000)
 
+    def test_the_order_of_the_stores_is_the_records_and_is_changed(self):
+        a, b, c = self.fleet
+        token, fence = self.lock(a.client(), "order", "1", "PX", 50000)[:2]
+        epoch = self.fleet.epoch()
+        self.assert_error(b.ask("LATCHD", "CLUSTER", "SET", "STORES", "mysql"),
+                          "ERR STORES: the locks are in redis: LATCHD FAILOVER")
+        self.assert_error(b.ask("LATCHD", "CLUSTER", "SET", "STORES", "redis"),
+                          "ERR STORES: mysql is the arbiter, and stays in the list")
+        self.assertEqual(b.ask("LATCHD", "CLUSTER", "SET", "STORES", "mysql,redis"), b"OK")
+        self.fleet.wait_for_epoch_above(epoch)
+        self.fleet.wait_for_tier("mysql", deadline=30)
+        for node in self.fleet:
+            wait_until(lambda node=node: Fleet.status(node)["state"] == "ok", what="it being ok")
+            shown = cluster(node)
+            self.assertEqual(shown["stores"], "mysql, redis")
+            self.assertIn("stores (here redis, mysql, agreed mysql, redis)", shown["differs"])
+        self.assertGreater(c.client().ask("RENEW", "order", "1", token), 0)
+        # Redis out of the list: nothing leads there.
+        self.assertEqual(c.ask("LATCHD", "CLUSTER", "SET", "STORES", "mysql"), b"OK")
+        wait_until(lambda: cluster(a)["unlisted"] == "redis", what="the shorter list")
+        self.assert_error(a.ask("LATCHD", "FAILOVER", "redis"),
+                          "ERR redis is not in the fleet's list of stores")
+        self.assertIn("store redis is not in the fleet's list", str(a.ask("LATCHD", "DOCTOR")))
+        # And back, in the first place.
+        self.fleet.wait_for_tier("mysql", deadline=30)
+        self.assertEqual(a.ask("LATCHD", "CLUSTER", "SET", "STORES", "redis,mysql"), b"OK")
+        self.fleet.wait_for_tier("redis", deadline=30)
+        self.assertEqual(rows([b.ask("LOCKINFO", "order", "1")])[0]["fence"], fence)
+        self.assertEqual({cluster(node)["differs"] for node in self.fleet}, {"-"})
+
+    def test_a_store_is_added_once_all_nodes_have_it(self):
+        spare = self.redis()
+        text = self.fleet.config_of("a").replace(
+            "  - {name: mysql", "  - {name: spare, type: redis, address: '%s:%d'}\n"
+            "  - {name: mysql" % spare.address)
+        d = self.latchd("--node", "d", config=text)
+        self.assertEqual(cluster(d)["unlisted"], "spare")
+        wait_until(lambda: len(rows(d.ask("LATCHD", "NODES"))) == 4, what="all nodes known")
+        self.assert_error(d.ask("LATCHD", "CLUSTER", "SET", "STORES", "spare,redis,mysql"),
+                          "ERR STORES: node a has no shared store named spare")
+        token, fence = self.lock(d.client(), "order", "1", "PX", 50000)[:2]
+        for node in self.fleet:
+            node.stop()
+        e = self.latchd("--node", "e", config=text)
+        epoch = cluster(e)["epoch"]
+        self.assertEqual(e.ask("LATCHD", "CLUSTER", "SET", "STORES", "spare,mysql,redis"), b"OK")
+        for node in (d, e):
+            wait_until(lambda node=node: (Fleet.status(node)["store"] == "spare" and
+                                          Fleet.status(node)["state"] == "ok"),
+                       deadline=30, what="the locks in it")
+        self.assertEqual(cluster(e)["epoch"], epoch + 2)
+        self.assertIsNone(e.ask("LOCK", "order", "1"))
+        # A node without it: shown, and it can't serve.
+        f = self.latchd("--node", "f", config=self.fleet.config_of("a"), serves=False)
+        wait_until(lambda: "which this node's configuration does not name" in
+                   Fleet.status(f)["reason"], what="its reason")
+        self.assertEqual(cluster(f)["missing"], "spare")
+        self.assertIn("store spare of the fleet's list is not in this node's configuration",
+                      str(f.ask("LATCHD", "DOCTOR")))
+        self.assertEqual(f.info("authority")["authority_stores_missing"], "spare")
+        spare.kill()
+        for node in (d, e, f):
+            wait_until(lambda node=node: Fleet.status(node)["tier"] == "mysql", deadline=30,
+                       what="the next of the list, not of the configuration")
+        self.assertEqual(rows([f.ask("LOCKINFO", "order", "1")])[0]["fence"], fence)
+        self.assertEqual(d.client().ask("UNLOCK", "order", "1", token), 1)
+
+    def test_nodes_that_ask_another_arbiter_leave_redis_to_those_who_use_it(self):
+        token = self.lock(self.fleet["a"].client(), "order", "1", "PX", 50000)[0]
+        epoch = self.fleet.epoch()
+        host, port = self.redis_.address
+        alone = self.latchd("--node", "x", serves=False, config=(
+            "stores: [{name: redis, type: redis, address: '%s:%d'}]\n" % (host, port)))
+        wait_until(lambda: "need the same authority.arbiter" in Fleet.status(alone)["reason"],
+                   what="its reason")
+        self.assert_error(alone.ask("LOCK", "order", "1"), "NOSTORE")
+        self.assertEqual(self.fleet.epoch(), epoch)
+        self.assertIsNone(self.fleet["b"].ask("LOCK", "order", "1"))
+        for node in self.fleet:
+            node.stop()
+        alone.wait_for_store()
+        self.assertIsInstance(token, bytes)
+
     def test_the_shortest_retire_after_counts_for_all_nodes(self):
         a, b, _ = self.fleet
         self.assertEqual(a.ask("RESOURCE", "SET", "idle", "QUEUE", 7), b"OK")
