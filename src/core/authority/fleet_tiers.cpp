@@ -74,6 +74,12 @@ std::string Fleet::Impl::others_text(TierIndex tier, OthersUse use) const {
         return store + " has the marker of epoch " + epoch +
                ", which the arbiter doesn't know: it is watched whether somebody uses it";
     }
+    if (!arbiter_error_.empty()) {
+        return store + " is served in epoch " + epoch +
+               ", and the arbiter, which would tell, is "
+               "not reached: " +
+               arbiter_error_;
+    }
     return store + " keeps the locks of nodes that ask another arbiter (their epoch is " + epoch +
            "): all nodes of a cluster need the same authority.arbiter";
 }
