@@ -159,7 +159,7 @@ void World::check_liveness() {
     if (!open || open->placement.state != authority::RecordState::open) {
         return oracle.violate({}, "liveness: no epoch is open");
     }
-    if (open->placement.store != "redis") {
+    if (open->placement.store != open->basis.stores.front()) {
         return oracle.violate({}, "liveness: the preferred tier is not taken back");
     }
     for (const auto& actor : actors_) actor->stop();
