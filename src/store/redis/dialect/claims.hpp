@@ -6,6 +6,7 @@
 #include "replies.hpp"
 #include "scripts.hpp"
 
+#include <latchd/core/authority/clock_offset.hpp>
 #include <latchd/core/authority/types.hpp>
 #include <latchd/core/lock/claims.hpp>
 #include <latchd/resp/value.hpp>
