@@ -179,11 +179,12 @@ constexpr std::array keys{
     Key{.path = "stores[].type",
         .type = Type::choice,
         .field = [](Scope s) -> Field { return &store(s).kind; },
-        .meaning = "Where locks are kept: `redis`, a standalone Redis server, `mysql`, a MySQL or "
-                   "MariaDB server, or `local`, the table of this node. Several stores are in "
-                   "order of preference, `local` last; names and order are proposed to a new fleet, "
-                   "afterwards its record counts (LATCHD CLUSTER SET STORES). Needed unless `url` "
-                   "says it. Without any store, `local` is used.",
+        .meaning =
+            "Where locks are kept: `redis`, a standalone Redis server, `mysql`, a MySQL or "
+            "MariaDB server, or `local`, the table of this node. Several stores are in "
+            "order of preference, `local` last; names and order are proposed to a new fleet, "
+            "afterwards its record counts (LATCHD CLUSTER SET STORES). Needed unless `url` "
+            "says it. Without any store, `local` is used.",
         .default_text = ""},
     Key{.path = "stores[].address",
         .type = Type::address,
