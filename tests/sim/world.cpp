@@ -387,8 +387,8 @@ authority::ArbiterReply World::arbitrate(std::size_t node,
             std::string stores;
             for (const std::string& store : basis->change.next.stores) stores += ", " + store;
             return "arbiter: ttl_max is " + std::to_string(to_ms(basis->change.next.ttl_max)) +
-                   " ms, delay_max " + std::to_string(to_ms(basis->change.next.delay_max)) +
-                   " ms" + stores + " from epoch " + std::to_string(basis->change.from) + ", by " +
+                   " ms, delay_max " + std::to_string(to_ms(basis->change.next.delay_max)) + " ms" +
+                   stores + " from epoch " + std::to_string(basis->change.from) + ", by " +
                    member(node).label();
         });
     } else if (const auto* given = std::get_if<authority::HandOver>(&call)) {
