@@ -55,7 +55,8 @@ def template():
             made = subprocess.run(
                 [INSTALL, f"--defaults-file={options}", f"--datadir={making}", *_as_root(),
                  "--auth-root-authentication-method=normal", "--skip-test-db",
-                 "--skip-name-resolve"], capture_output=True, text=True, check=False)
+                 "--skip-name-resolve"], env=os.environ | {"TMPDIR": str(folder)},
+                capture_output=True, text=True, check=False)
             if made.returncode != 0:
                 raise AssertionError(f"mariadb-install-db: {made.stdout[-800:]}{made.stderr}")
             making.rename(data)
@@ -105,7 +106,9 @@ class MariaDb(Program):
         pathlib.Path(self.socket).unlink(missing_ok=True)
         environment = {name: value for name, value in os.environ.items() if name != "MYSQL_HOST"}
         self.spawn([MARIADBD, "--no-defaults", f"--datadir={self.data}", f"--port={self.port}",
-                    f"--socket={self.socket}", f"--pid-file={self.folder}/pid", *_as_root(),
+                    f"--socket={self.socket}", f"--pid-file={self.folder}/pid",
+                    # It deletes the temporary tables of others that it finds as it starts.
+                    f"--tmpdir={self.folder}", *_as_root(),
                     *_OPTIONS, *self.options], env=environment | self.environment)
 
     def restart(self):

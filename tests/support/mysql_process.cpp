@@ -70,7 +70,10 @@ std::uint16_t free_port() {
     throw std::runtime_error("no free port");
 }
 
-pid_t run(std::vector<std::string> words, const std::string& log) {
+// mariadbd deletes what temporary tables it finds as it starts, those of other servers that are
+// being installed, too: each has a folder of its own for them.
+pid_t run(std::vector<std::string> words, const std::string& folder, const char* log_name) {
+    const std::string log = folder + log_name;
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
@@ -79,6 +82,7 @@ pid_t run(std::vector<std::string> words, const std::string& log) {
         const int fd = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
         ::dup2(fd, 1);
         ::dup2(fd, 2);
+        ::setenv("TMPDIR", folder.c_str(), 1);
         ::execvp(arguments[0], arguments.data());
         ::_exit(127);
     }
@@ -104,7 +108,8 @@ MysqlProcess::MysqlProcess() {
                            "--skip-test-db",
                            "--skip-name-resolve",
                            "--innodb-log-file-size=16M"},
-                          folder_ + "/install.log");
+                          folder_,
+                          "/install.log");
     int status = 0;
     ::waitpid(pid, &status, 0);
     if (status != 0) {
@@ -136,7 +141,7 @@ void MysqlProcess::start(const std::vector<std::string>& settings) {
                                    "--performance-schema=OFF"};
     if (::geteuid() == 0) words.emplace_back("--user=root");
     words.insert(words.end(), settings.begin(), settings.end());
-    pid_ = run(words, folder_ + "/log");
+    pid_ = run(words, folder_, "/log");
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
     while (!accepts(socket_path_)) {
         const bool ended = ::waitpid(pid_, nullptr, WNOHANG) == pid_;
